@@ -1,7 +1,9 @@
 """ResNet-50 training on synthetic images, timm's model.
 
 `baseline` is TF32 and eager. `tuned` is bf16 autocast, channels_last, compiled, with a fused
-optimiser.
+optimiser. `s2d` is `tuned` with the first convolution on blocks of 2 x 2 pixels. `mayr` has the
+settings of Mayr et al. (docs/mayr.md): `baseline` with Adam, and cuDNN chooses its algorithms
+without timing them.
 """
 
 from functools import partial
@@ -9,6 +11,7 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
+from reference.space_to_depth import SpaceToDepthStem
 from reference.torchvision_shim import import_timm
 from reference.training import (
     Settings,
@@ -26,6 +29,8 @@ RESIDENT_BATCHES = 4
 LEARNING_RATE = 0.1
 MOMENTUM = 0.9
 WEIGHT_DECAY = 5e-5
+ADAM_LEARNING_RATE = 1e-4
+BF16_VARIANTS = ("tuned", "s2d")
 
 
 def build(job: Job) -> Built:
@@ -38,20 +43,15 @@ def build(job: Job) -> Built:
     workload = workloads()[job.workload]
     input_shape = workload.size(job.size).input_shape
     on_gpu = torch.device(job.device).type == "cuda"
-    tuned = job.variant == "tuned"
+    tuned = job.variant in BF16_VARIANTS
 
     torch.set_float32_matmul_precision("high")  # TF32 in matrix products
     torch.backends.cudnn.allow_tf32 = True  # and in convolutions, which have a switch of their own
-    torch.backends.cudnn.benchmark = True  # all batches have one shape: time the algorithms once
+    # All batches have one shape: time the algorithms once.
+    torch.backends.cudnn.benchmark = job.variant != "mayr"
     torch.manual_seed(job.seed)  # the same weights on every rank
     network = make_network(workload.model, job)
-    optimiser = torch.optim.SGD(
-        network.parameters(),
-        LEARNING_RATE,
-        MOMENTUM,
-        weight_decay=WEIGHT_DECAY,
-        fused=tuned and on_gpu,
-    )
+    optimiser = make_optimiser(network, job)
     model = wrap_network(network, job, compiled=tuned and on_gpu)
     images, labels = make_inputs(job, input_shape)
     return Built(
@@ -68,19 +68,21 @@ def build(job: Job) -> Built:
         precision=workload.variants[job.variant] if on_gpu or tuned else "fp32",
         parameters=count_parameters(network),
         input_shape=input_shape,
-        settings=describe_settings(tuned, on_gpu),
+        settings=describe_settings(job.variant, on_gpu),
         inputs_sha256=hash_first_samples(images),
     )
 
 
 def choose_layout(job: Job) -> torch.memory_format:
     """Return the memory format of weights and images."""
-    return torch.channels_last if job.variant == "tuned" else torch.contiguous_format
+    return torch.channels_last if job.variant in BF16_VARIANTS else torch.contiguous_format
 
 
 def make_network(name: str, job: Job) -> nn.Module:
     """Make timm's model `name` in training mode on `job.device`, with weights from torch's seed."""
     network = import_timm().create_model(name, num_classes=CLASSES)
+    if job.variant == "s2d":
+        network.conv1 = SpaceToDepthStem(network.conv1)
     return network.to(torch.device(job.device), memory_format=choose_layout(job)).train()
 
 
@@ -88,7 +90,7 @@ def make_inputs(job: Job, input_shape: tuple[int, ...]) -> tuple[list[Tensor], T
     """Make resident batches on `job.device`: images, each batch of shape (samples, *input_shape)
     in the variant's data type, and labels of shape (batches, samples)."""
     device = torch.device(job.device)
-    data_type = torch.bfloat16 if job.variant == "tuned" else torch.float32
+    data_type = torch.bfloat16 if job.variant in BF16_VARIANTS else torch.float32
     # Other images on every rank, and not from the seed of the weights.
     random = torch.Generator(device).manual_seed(job.seed + 1 + job.rank)
     # One tensor per batch: a memory format describes four dimensions, not five.
@@ -102,12 +104,32 @@ def make_inputs(job: Job, input_shape: tuple[int, ...]) -> tuple[list[Tensor], T
     return images, torch.randint(CLASSES, shape, generator=random, device=device)
 
 
-def describe_settings(tuned: bool, on_gpu: bool) -> Settings:
+def make_optimiser(network: nn.Module, job: Job) -> torch.optim.Optimizer:
+    """Make the optimiser of the variant."""
+    if job.variant == "mayr":
+        return torch.optim.Adam(network.parameters(), ADAM_LEARNING_RATE)
+    return torch.optim.SGD(
+        network.parameters(),
+        LEARNING_RATE,
+        MOMENTUM,
+        weight_decay=WEIGHT_DECAY,
+        fused=job.variant in BF16_VARIANTS and job.device.startswith("cuda"),
+    )
+
+
+def describe_settings(variant: str, on_gpu: bool) -> Settings:
     """Return the settings that a bundle records."""
-    return {
+    tuned = variant in BF16_VARIANTS
+    optimiser: Settings = {
         "optimizer": "SGD, momentum 0.9",
         "learning_rate": LEARNING_RATE,
         "weight_decay": WEIGHT_DECAY,
+    }
+    if variant == "mayr":
+        optimiser = {"optimizer": "Adam", "learning_rate": ADAM_LEARNING_RATE, "weight_decay": 0.0}
+    return {
+        **optimiser,
+        **({"stem": "blocks of 2 x 2 pixels"} if variant == "s2d" else {}),
         "memory_format": "channels_last" if tuned else "contiguous",
         "autocast": "bf16" if tuned else None,
         "compiled": tuned and on_gpu,

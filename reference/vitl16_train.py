@@ -2,7 +2,8 @@
 
 `baseline` is TF32 and eager. `tuned` is bf16 autocast, compiled, with a fused optimiser. Its
 residual stream is bf16 too. Under autocast alone it would be fp32, because the position embedding
-at its start is fp32.
+at its start is fp32. `fp8` is `tuned` with the linear layers of the blocks in FP8. `mayr` has the
+settings of Mayr et al. (docs/mayr.md): `baseline` with Adam.
 """
 
 from functools import partial
@@ -10,6 +11,7 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
+from reference.fp8_linear import MULTIPLE, convert_linear_layers
 from reference.torchvision_shim import import_timm
 from reference.training import (
     Settings,
@@ -25,6 +27,7 @@ CLASSES = 1000
 RESIDENT_BATCHES = 4
 LEARNING_RATE = 1e-4
 WEIGHT_DECAY = 0.05
+BF16_VARIANTS = ("tuned", "fp8")
 SMOKE_MODEL = {"depth": 2, "embed_dim": 192, "num_heads": 3}
 
 
@@ -46,7 +49,12 @@ def build(job: Job) -> Built:
     workload = workloads()[job.workload]
     input_shape = workload.size(job.size).input_shape
     on_gpu = torch.device(job.device).type == "cuda"
-    tuned = job.variant == "tuned"
+    tuned = job.variant in BF16_VARIANTS
+    if job.variant == "fp8" and on_gpu and job.batch_size % MULTIPLE:
+        raise ValueError(
+            f"batch {job.batch_size}: the FP8 products of a GPU need a multiple of {MULTIPLE}; "
+            f"give --batch {-(-job.batch_size // MULTIPLE) * MULTIPLE}"
+        )
 
     torch.set_float32_matmul_precision("high")  # TF32 in matrix products
     torch.backends.cudnn.allow_tf32 = True  # and in the convolution that embeds the patches
@@ -55,9 +63,9 @@ def build(job: Job) -> Built:
     parameters = count_parameters(network)
     if tuned:
         network.norm_pre = ToBf16()
-    optimiser = torch.optim.AdamW(
-        network.parameters(), LEARNING_RATE, weight_decay=WEIGHT_DECAY, fused=tuned and on_gpu
-    )
+    if job.variant == "fp8":
+        convert_linear_layers(network.blocks)
+    optimiser = make_optimiser(network, job)
     model = wrap_network(network, job, compiled=tuned and on_gpu)
     images, labels = make_inputs(job, input_shape)
     return Built(
@@ -74,7 +82,7 @@ def build(job: Job) -> Built:
         precision=workload.variants[job.variant] if on_gpu or tuned else "fp32",
         parameters=parameters,
         input_shape=input_shape,
-        settings=describe_settings(tuned, on_gpu),
+        settings=describe_settings(job.variant, on_gpu),
         inputs_sha256=hash_first_samples(images),
     )
 
@@ -98,17 +106,31 @@ def make_inputs(job: Job, input_shape: tuple[int, ...]) -> tuple[Tensor, Tensor]
     images = torch.randn(
         RESIDENT_BATCHES, job.batch_size, *input_shape, generator=random, device=device
     )
-    if job.variant == "tuned":
+    if job.variant in BF16_VARIANTS:
         images = images.to(torch.bfloat16)
     return images, torch.randint(CLASSES, images.shape[:2], generator=random, device=device)
 
 
-def describe_settings(tuned: bool, on_gpu: bool) -> Settings:
+def make_optimiser(network: nn.Module, job: Job) -> torch.optim.Optimizer:
+    """Make the optimiser of the variant. `mayr` has torch's defaults beside the learning rate."""
+    if job.variant == "mayr":
+        return torch.optim.Adam(network.parameters(), LEARNING_RATE)
+    return torch.optim.AdamW(
+        network.parameters(),
+        LEARNING_RATE,
+        weight_decay=WEIGHT_DECAY,
+        fused=job.variant in BF16_VARIANTS and job.device.startswith("cuda"),
+    )
+
+
+def describe_settings(variant: str, on_gpu: bool) -> Settings:
     """Return the settings that a bundle records."""
+    tuned = variant in BF16_VARIANTS
     return {
-        "optimizer": "AdamW",
+        "optimizer": "Adam" if variant == "mayr" else "AdamW",
         "learning_rate": LEARNING_RATE,
-        "weight_decay": WEIGHT_DECAY,
+        "weight_decay": 0.0 if variant == "mayr" else WEIGHT_DECAY,
+        **({"fp8_linear": "tensorwise, dynamic, in the blocks"} if variant == "fp8" else {}),
         "autocast": "bf16" if tuned else None,
         "residual_stream": "bf16" if tuned else "fp32",
         "compiled": tuned and on_gpu,

@@ -151,8 +151,12 @@ class Bundle:
     @property
     def size(self) -> Size | None:
         """The size of the workload that ran; None if the rule book does not have it."""
-        size: Size | None = getattr(self.workload, self.declaration.size, None)
-        return size
+        try:
+            return (
+                self.workload.size(self.declaration.size, self.variant) if self.workload else None
+            )
+        except KeyError:
+            return None
 
     @property
     def is_training(self) -> bool:

@@ -289,7 +289,7 @@ def _find_highest_batch(
     """Return the plan with the highest stable batch size, and save it. Raises PlanError, and what
     `ensure_watchdog` raises."""
     workload = workloads()[plan.workload]
-    limit = workload.size(plan.size).max_batch_size * (
+    limit = workload.size(plan.size, plan.variant).max_batch_size * (
         len(plan.devices) if workload.mode == "inference" else 1
     )
     highest, trials = batchsize.find_highest(plan, limit, directory, view, events, ensure_watchdog)

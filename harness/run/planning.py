@@ -248,6 +248,7 @@ def _find_standing(plan: Plan, workload: Workload) -> str:
     is_as_defined = (
         plan.implementation == workload.implementation
         and workload.variants[plan.variant] in workload.precisions
+        and plan.variant not in workload.open_variants
         and plan.corpus is None
         and (plan.requests is None or plan.requests == workload.full.request_set(plan.batch_size))
     )
@@ -257,7 +258,7 @@ def _find_standing(plan: Plan, workload: Workload) -> str:
 def get_default_batch_size(workload: Workload, size: str, variant: str, accelerators: int) -> int:
     """Return the default batch size of a process. That of a server is proportional to the number of
     its accelerators."""
-    per_process = workload.size(size).batch_sizes[variant]
+    per_process = workload.size(size, variant).batch_sizes[variant]
     # One process serves on all accelerators of the node.
     return per_process * accelerators if workload.mode == "inference" else per_process
 
@@ -317,7 +318,7 @@ def _make_request_set(
                 f"{', '.join(options)}: {workload.id} serves no requests; leave the options out"
             )
         return None
-    default = workload.size(run_request.size).request_set(concurrency)
+    default = workload.size(run_request.size, run_request.variant).request_set(concurrency)
     return RequestSet(
         run_request.prompt_tokens or default.prompt_tokens,
         run_request.output_tokens or default.output_tokens,

@@ -277,7 +277,7 @@ class Attempt:
         """Raise RunFailed if a rank did not build the workload of the plan, on an accelerator of
         the plan. A mistake then ends the run before its first epoch, not after the last."""
         plan, rank = self._plan, event.rank
-        size = self._workload.size(plan.size)
+        size = self._workload.size(plan.size, plan.variant)
         for actual, defined in (
             (f"{event.parameters} parameters", f"{size.parameters} parameters"),
             (f"input shape {list(event.input_shape)}", f"input shape {list(size.input_shape)}"),

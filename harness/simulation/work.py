@@ -53,7 +53,7 @@ def build(job: Job) -> Built:
             "run --simulate h200"
         )
     workload = workloads()[job.workload]
-    size = workload.size(job.size)
+    size = workload.size(job.size, job.variant)
     try:
         # One connection for the whole run: the simulator ends the work of a connection that closes.
         client = Client(path)

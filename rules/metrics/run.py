@@ -128,7 +128,7 @@ def counter_passes(scored: Sequence[Part], protocol: Protocol) -> bool:
 
 def _flops_per_item(run: RunDeclaration) -> float | None:
     try:
-        size = workloads()[run.workload].size(run.size)
+        size = workloads()[run.workload].size(run.size, run.implementation.variant)
     except KeyError:
         raise MetricsError(
             f"the rule book has no {run.size} size of a workload {run.workload!r}"

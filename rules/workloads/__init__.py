@@ -77,6 +77,11 @@ class Workload:
     the arithmetic of an item."""
     full: Size
     smoke: Size | None = None
+    variant_sizes: Mapping[tuple[str, str], Size] = field(default_factory=dict)
+    """By variant and name, the sizes of a variant whose items differ from those of the others."""
+    open_variants: tuple[str, ...] = ()
+    """Variants that are never closed: they have the settings of somebody else, or spend less
+    arithmetic on an item than the others."""
     implementation: str | None = None
     """`module:function` of the reference implementation; None if there is none yet."""
     options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -118,8 +123,11 @@ class Workload:
         """Return the unit of the throughput of a size, such as `images/s` or `TFLOP/s`."""
         return f"{pluralize_item(self.item_of(size))}/s"
 
-    def size(self, name: str) -> Size:
-        """Return the size with this name. Raises KeyError if the workload does not have it."""
+    def size(self, name: str, variant: str = "") -> Size:
+        """Return the size with this name, that of `variant` if it has its own. Raises KeyError if
+        the workload does not have it."""
+        if size := self.variant_sizes.get((variant, name)):
+            return size
         size = {"full": self.full, "smoke": self.smoke}[name]
         if size is None:
             raise KeyError(name)

@@ -7,7 +7,7 @@ WORKLOAD = Workload(
     mode="training",
     model="vit_large_patch16_224",
     stack="timm",
-    variants={"baseline": "tf32", "tuned": "bf16"},
+    variants={"baseline": "tf32", "tuned": "bf16", "fp8": "fp8", "mayr": "tf32"},
     precisions=("fp32", "tf32", "bf16", "fp16"),
     fixed={
         "baseline": {"autocast": (None,), "compiled": (False,), "residual_stream": ("fp32",)},
@@ -17,16 +17,17 @@ WORKLOAD = Workload(
         input_shape=(3, 224, 224),
         parameters=304_326_632,
         flops_per_item=371e9,
-        batch_sizes={"baseline": 128, "tuned": 256},
+        batch_sizes={"baseline": 128, "tuned": 256, "fp8": 256, "mayr": 256},
         max_batch_size=2048,
     ),
     smoke=Size(
         input_shape=(3, 64, 64),
         parameters=1_234_216,
         flops_per_item=102.2e6,
-        batch_sizes={"baseline": 8, "tuned": 8},
+        batch_sizes={"baseline": 8, "tuned": 8, "fp8": 8, "mayr": 8},
         max_batch_size=64,
     ),
+    open_variants=("fp8", "mayr"),
     implementation="reference.vitl16_train:build",
     published_as=("vit_l16",),
 )

@@ -49,8 +49,15 @@ def test_definition_is_consistent(workload: Workload) -> None:
     # Further variants may be for the open division.
     closed = workload.variants if workload.is_control else ("baseline", "tuned")
     assert {workload.variants[name] for name in closed} <= set(workload.precisions)
+    assert set(workload.open_variants) <= set(workload.variants)
+    assert not set(workload.open_variants) & set(workload.fixed)
+    for (variant, name), size in workload.variant_sizes.items():
+        assert variant in workload.open_variants and workload.size(name, variant) is size
+        assert set(size.batch_sizes) == {variant}
+        assert size.parameters == workload.size(name).parameters
     for size in filter(None, (workload.full, workload.smoke)):
-        assert set(size.batch_sizes) == set(workload.variants)
+        own_size = {variant for variant, _ in workload.variant_sizes}
+        assert set(size.batch_sizes) | own_size == set(workload.variants)
         assert max(size.batch_sizes.values()) <= size.max_batch_size
         assert size.parameters > 1 and size.flops_per_item > size.parameters
         assert math.prod(size.input_shape) > 0

@@ -5,8 +5,9 @@ Compares, in closed bundles, the implementation, the number of parameters, the i
 variant and, for serving, the request set with the definition of the workload. The precision must be
 that of the variant. The settings that the reference implementation reports and that affect the
 arithmetic must be those of the variant too (`fixed` of the definition: autocast, compiled, FP8
-layers and others). A setting that is null in the variant may be missing. A closed bundle must
-contain neither a corpus nor the hash of code of the submitter.
+layers and others). A setting that is null in the variant may be missing. Some variants are for the
+open division only (`open_variants` of the definition). A closed bundle must contain neither a
+corpus nor the hash of code of the submitter.
 
 ## Why it is bad
 A smaller model or image is faster, and so are shorter answers and fewer bits. In the closed
@@ -52,12 +53,13 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     precision = workload.variants.get(bundle.variant)
     # An unknown variant is reported below. It must not hide a wrong precision.
     precisions = [precision] if precision in workload.precisions else list(workload.precisions)
+    closed_variants = [name for name in workload.variants if name not in workload.open_variants]
     facts: tuple[tuple[str, Any, list[Any]], ...] = (
         ("name", implementation.name, [workload.implementation]),
         ("parameters", implementation.parameters, [size.parameters]),
         ("input_shape", implementation.input_shape, [list(size.input_shape)]),
         ("precision", implementation.precision, precisions),
-        ("variant", implementation.variant, list(workload.variants)),
+        ("variant", implementation.variant, closed_variants),
     )
     for name, stated, values in facts:
         if stated not in values:

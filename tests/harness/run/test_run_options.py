@@ -184,10 +184,12 @@ def test_closed_and_open_are_told_apart_by_what_is_run():
         standing()
         == standing(options=("precision=bf16-mixed",))
         == standing("llama3-8b-serve")
+        == standing("resnet50-train", variant="s2d")
         == "closed"
     )
     assert (
         standing(variant="fp8")
+        == standing("resnet50-train", variant="mayr")
         == standing(corpus=TESTS)
         == standing(implementation="support.implementations:build")
         == "open"

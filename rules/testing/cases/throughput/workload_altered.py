@@ -57,6 +57,12 @@ def variant_of_their_own(evidence: EvidenceFrames) -> None:
 
 
 @mutation(RULE)
+def open_variant(evidence: EvidenceFrames) -> None:
+    implementation = evidence.result["implementation"]
+    implementation["variant"], implementation["precision"] = "mayr", "tf32"
+
+
+@mutation(RULE)
 def code_of_their_own(evidence: EvidenceFrames) -> None:
     evidence.result["implementation"]["name"] = "faster.kernels:build"
 

@@ -1,0 +1,162 @@
+"""The variants of the image classifiers: FP8 products, the stem on blocks of pixels, and the
+settings of Mayr et al."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from reference import resnet50_train, vitl16_train
+from reference.fp8_linear import Fp8Linear, convert_linear_layers
+from reference.space_to_depth import SpaceToDepthStem
+from rules.contract import Built, Job
+
+BATCH = 4
+
+
+@dataclass
+class Steps:
+    """A recorder that wants `count` batches."""
+
+    count: int
+    losses: list[float] = field(default_factory=list)
+
+    def more(self) -> bool:
+        return len(self.losses) < self.count
+
+    def start(self) -> None:
+        pass
+
+    def end(self, items: int, loss: Any) -> None:
+        assert items == BATCH
+        self.losses.append(float(loss))
+
+
+def relative_error(values: Tensor, exact: Tensor) -> float:
+    """Norm of the difference over the norm of the exact values."""
+    exact = exact.detach()
+    return float((values.detach() - exact).norm() / exact.norm())
+
+
+@pytest.fixture
+def pair() -> tuple[nn.Linear, Fp8Linear]:
+    """A linear layer in fp32, and an FP8 layer with a copy of its parameters."""
+    torch.manual_seed(1)
+    exact, copy = nn.Linear(96, 64), nn.Linear(96, 64)
+    copy.load_state_dict(exact.state_dict())
+    return exact, Fp8Linear(copy)
+
+
+@pytest.mark.parametrize("magnitude", [1.0, 1e4, 1e-6])
+def test_fp8_products_are_those_of_a_linear_layer(
+    pair: tuple[nn.Linear, Fp8Linear], magnitude: float
+) -> None:
+    """Output and all three gradients, whatever the magnitude of the gradient: e5m2 has two bits
+    after the leading one, so a rounding error is up to 1/8 and about 1/16 on average."""
+    results = []
+    for layer in pair:
+        random = torch.Generator().manual_seed(2)
+        inputs = torch.randn(2, 5, 96, generator=random).requires_grad_()
+        outputs = layer(inputs)
+        assert outputs.shape == (2, 5, 64)
+        gradient = torch.randn(2, 5, 64, generator=random) * magnitude
+        outputs.backward(gradient.to(outputs.dtype))
+        results.append((outputs, inputs.grad, layer.weight.grad, layer.bias.grad))
+    for (exact, fp8), limit in zip(zip(*results, strict=True), (0.05, 0.1, 0.1, 0.01), strict=True):
+        assert 0 < relative_error(fp8, exact) < limit
+        assert fp8.isfinite().all()
+
+
+def test_fp8_layers_have_eight_bits(pair: tuple[nn.Linear, Fp8Linear]) -> None:
+    """The smallest difference that e4m3 keeps is 1/8 of a power of two: inputs that differ by less
+    give the same product."""
+    inputs = torch.ones(1, 96)
+    inputs[0, 0] = 448.0  # the scale is then 1
+    nearby = inputs.clone()
+    nearby[0, 1] = 1.05
+    assert torch.equal(pair[1](inputs), pair[1](nearby))
+    assert not torch.equal(pair[0](inputs), pair[0](nearby))
+
+
+def test_conversion_takes_linear_layers_and_keeps_their_parameters() -> None:
+    network = nn.Sequential(nn.Sequential(nn.Linear(16, 32), nn.LayerNorm(32)), nn.Linear(32, 16))
+    parameters = list(network.parameters())
+    convert_linear_layers(network)
+    assert [type(m).__name__ for m in network.modules()][1:] == [
+        "Sequential", "Fp8Linear", "LayerNorm", "Fp8Linear"
+    ]  # fmt: skip
+    assert all(a is b for a, b in zip(network.parameters(), parameters, strict=True))
+
+
+def test_stem_on_blocks_of_pixels_is_the_stem() -> None:
+    """In fp64, so that only the arrangement can differ."""
+    torch.manual_seed(1)
+    stem = nn.Conv2d(3, 8, 7, stride=2, padding=3, bias=False, dtype=torch.float64)
+    images = torch.randn(2, 3, 20, 14, dtype=torch.float64)
+    gradients = []
+    outputs = [layer(images) for layer in (stem, SpaceToDepthStem(stem))]
+    for result in outputs:
+        stem.weight.grad = None
+        result.square().sum().backward()
+        gradients.append(stem.weight.grad)
+    torch.testing.assert_close(outputs[1], outputs[0])
+    torch.testing.assert_close(gradients[1], gradients[0])
+    assert outputs[1].is_contiguous(memory_format=torch.channels_last)
+
+
+def build(implementation: Any, workload: str, variant: str) -> Built:
+    built: Built = implementation.build(Job(workload, variant, "smoke", BATCH, 1, "cpu"))
+    return built
+
+
+@pytest.mark.parametrize(
+    ("implementation", "workload", "variant"),
+    [
+        (vitl16_train, "vitl16-train", "fp8"),
+        (vitl16_train, "vitl16-train", "mayr"),
+        (resnet50_train, "resnet50-train", "mayr"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_the_loss_of_every_variant_falls(implementation: Any, workload: str, variant: str) -> None:
+    """Four resident batches are repeated, so the same batch comes again after four steps."""
+    steps = Steps(5)
+    build(implementation, workload, variant).run(steps)
+    assert steps.losses[4] < steps.losses[0]
+
+
+def test_s2d_is_tuned_with_another_stem() -> None:
+    """Weights are the same and outputs agree, here in fp32."""
+    outputs = []
+    for variant in ("tuned", "s2d"):
+        torch.manual_seed(1)
+        job = Job("resnet50-train", variant, "smoke", 2, 1, "cpu")
+        network = resnet50_train.make_network("resnet50", job)
+        assert isinstance(network.conv1, SpaceToDepthStem) is (variant == "s2d")
+        with torch.no_grad():
+            outputs.append(network(torch.ones(2, 3, 64, 64).cumsum(-1) / 64))
+    torch.testing.assert_close(outputs[1], outputs[0], rtol=1e-3, atol=1e-4)
+    settings = [resnet50_train.describe_settings(v, on_gpu=True) for v in ("tuned", "s2d")]
+    assert settings[0].items() < settings[1].items()
+
+
+@pytest.mark.parametrize(
+    ("implementation", "workload"),
+    [(vitl16_train, "vitl16-train"), (resnet50_train, "resnet50-train")],
+    ids=["vit", "resnet"],
+)
+def test_mayr_is_adam_in_fp32_without_compilation(implementation: Any, workload: str) -> None:
+    built = build(implementation, workload, "mayr")
+    settings = built.settings
+    assert settings["optimizer"] == "Adam" and settings["learning_rate"] == 1e-4
+    assert settings["weight_decay"] == 0.0
+    assert settings["autocast"] is None and settings["compiled"] is False
+    optimiser = built.run.keywords["optimiser"]  # type: ignore[attr-defined]
+    assert type(optimiser) is torch.optim.Adam
+
+
+def test_a_batch_that_gpus_cannot_multiply_in_fp8_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"batch 100: .* give --batch 112"):
+        vitl16_train.build(Job("vitl16-train", "fp8", "smoke", 100, 1, "cuda:0"))
