@@ -119,9 +119,21 @@ class StudyMethod:
     """Parts of a long point."""
     burn_in_s: float
     """Time under load before the first point of a session."""
+    climbs_by_counter: bool
+    """Whether ladders are climbed, and long windows chosen, by the energy counter of boards that
+    have one, and not by the mean of the power samples."""
 
 
 STUDY_V1_0 = StudyMethod(
-    version="1.0", ladder_s=1.0, long_s=10.0, long_batches=13, parts=10, burn_in_s=30.0
+    version="1.0",
+    ladder_s=1.0,
+    long_s=10.0,
+    long_batches=13,
+    parts=10,
+    burn_in_s=30.0,
+    climbs_by_counter=False,
 )
-STUDY_METHODS = MappingProxyType({method.version: method for method in (STUDY_V1_0,)})
+STUDY_V1_1 = replace(STUDY_V1_0, version="1.1", climbs_by_counter=True)
+"""Windows are those of 1.0. Samples in step with batches do not mislead its ladders."""
+
+STUDY_METHODS = MappingProxyType({method.version: method for method in (STUDY_V1_0, STUDY_V1_1)})

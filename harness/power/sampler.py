@@ -4,17 +4,19 @@ harness.power.sampler SETTINGS`.
 The process uses neither torch nor CUDA, and one thread reads the power source. Timestamps are those
 of the node's monotonic clock. Samples are kept in memory and appended to `samples.csv` on the
 command `flush`, once an epoch. `harness.power.reading_process` has the deadlines, the writing and
-the exchange with the harness. The commands are `power`, `flush`, `readback` and `stop`.
+the exchange with the harness. The commands are `power`, `window`, `flush`, `readback` and `stop`.
 """
 
 import json
 import sys
 import time
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import IO
+from typing import IO, NamedTuple
 
 from harness.power.reading_process import (
     ReadingLoop,
@@ -49,6 +51,15 @@ class Settings:
         return Path(self.directory) / SAMPLES_FILE
 
 
+class WindowSample(NamedTuple):
+    """The columns of a sample that give the energy of a window."""
+
+    read_ns: int
+    power_mw: int | None
+    power_avg_mw: int | None
+    energy_mj: int | None
+
+
 class Sampler(ReadingProcess):
     """The harness's handle of the sampling process. As a context manager it starts and ends it.
     `stop` takes one more sample."""
@@ -61,6 +72,14 @@ class Sampler(ReadingProcess):
         on disk. None if it was not read. Raises SamplerError."""
         answer = self._ask({"command": "power", "start_ns": start_ns, "end_ns": end_ns}, "power")
         return tuple(answer["power_w"])
+
+    def read_window(self, start_ns: int, end_ns: int) -> tuple[list[WindowSample], ...]:
+        """The samples of each accelerator from the last one before a window to the first one after
+        it, for which this call waits. The window must have begun after the last flush. Raises
+        SamplerError."""
+        command = {"command": "window", "start_ns": start_ns, "end_ns": end_ns}
+        windows = self._ask(command, "window")["samples"]
+        return tuple([WindowSample(*row) for row in rows] for rows in windows)
 
     def flush(self) -> None:
         """Write all samples so far to disk. Raises SamplerError."""
@@ -83,6 +102,11 @@ class _Loop(ReadingLoop):
     def __init__(self, source: PowerSource, settings: Settings, file: IO[str], send: Send) -> None:
         super().__init__(settings.path, file, SAMPLE_COLUMNS, settings.interval_ms * 1_000_000)
         self._source, self._settings, self._send = source, settings, send
+        self._latest: list[Sample] = []
+        """The samples of the last tick before the last flush: a window may begin before the next
+        tick."""
+        self._window_ns: tuple[int, int] | None = None
+        """The window whose samples the harness waits for."""
 
     def first_deadline_ns(self, now_ns: int) -> int:
         """The next multiple of the interval."""
@@ -95,11 +119,19 @@ class _Loop(ReadingLoop):
             read_ns = time.monotonic_ns()
             reading = self._source.read(uuid)
             self._rows.append(Sample(scheduled_ns, read_ns, self._settings.node, uuid, reading))
+        self._send_window()
+
+    def flush(self) -> Future[None]:
+        self._latest = self._rows[-len(self._settings.accelerators) :] or self._latest
+        return super().flush()
 
     def execute(self, command: Json) -> None:
         if command["command"] == "power":
             means_w = self._compute_mean_power_w(command["start_ns"], command["end_ns"])
             self._send({"kind": "power", "power_w": means_w})
+        elif command["command"] == "window":
+            self._window_ns = command["start_ns"], command["end_ns"]
+            self._send_window()
         elif command["command"] == "flush":
             # Answer when the write is done. Waiting here would delay the next tick.
             self.flush().add_done_callback(self._report_flush)
@@ -121,6 +153,21 @@ class _Loop(ReadingLoop):
                 powers_mw[sample.accelerator].append(power_mw)
         return [fmean(mw) / 1e3 if mw else None for mw in powers_mw.values()]
 
+    def _send_window(self) -> None:
+        """Send the samples of the window that the harness waits for, once one follows it."""
+        if self._window_ns is None:
+            return
+        start_ns, end_ns = self._window_ns
+        samples = [
+            [s for s in (*self._latest, *self._rows) if s.accelerator == uuid]
+            for uuid in self._settings.accelerators
+        ]
+        if any(not board or board[-1].read_ns < end_ns for board in samples):
+            return
+        self._window_ns = None
+        windows = [_select_window(board, start_ns, end_ns) for board in samples]
+        self._send({"kind": "window", "samples": windows})
+
     def _report_flush(self, written: Future[None]) -> None:
         error = written.exception()
         self._send(
@@ -128,6 +175,16 @@ class _Loop(ReadingLoop):
             if error is None
             else {"kind": "unwritable", "reason": describe_write_failure(self._path, error)}
         )
+
+
+def _select_window(samples: Sequence[Sample], start_ns: int, end_ns: int) -> list[WindowSample]:
+    """The samples of a board from the last one before a window to the first one after it."""
+    times_ns = [sample.read_ns for sample in samples]
+    first, last = bisect_right(times_ns, start_ns) - 1, bisect_left(times_ns, end_ns)
+    return [
+        WindowSample(s.read_ns, s.reading.power_mw, s.reading.power_avg_mw, s.reading.energy_mj)
+        for s in samples[max(first, 0) : last + 1]
+    ]
 
 
 def main() -> None:

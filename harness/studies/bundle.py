@@ -214,6 +214,7 @@ def _describe_session(
         "started_at": _format_time(record.started_at),
         "ended_at": _format_time(ended_at),
         "accelerators": [device.uuid for device in plan.devices],
+        "method": record.method,
         "power": power,
         "sampling": sampling,
         "clocks": list(record.clocks),

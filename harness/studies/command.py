@@ -25,7 +25,7 @@ from harness.studies.boards.board_run import AnchorBatch
 from harness.studies.boards.work_queue import WorkQueue
 from harness.studies.bundle import gather_study
 from harness.studies.earlier import EarlierStudy, copy_base, find_earlier
-from harness.studies.plan import RUNNING_SUFFIX, SessionPlan, SessionRecord, StudyPlan
+from harness.studies.plan import METHOD, RUNNING_SUFFIX, SessionPlan, SessionRecord, StudyPlan
 from harness.studies.planning import (
     StudyRequest,
     estimate_end_s,
@@ -203,6 +203,7 @@ def _measure(
         describe_environment(session.driver, plan.source_sha256, environment),
         hash_implementation(plan.implementation),
         started_at=datetime.now(UTC),
+        method=METHOD.version,
     )
     settings = plan.settings
     remaining = state.list_remaining(plan.work)

@@ -9,7 +9,6 @@ from checker.engine import judge
 from harness.run.plan import Machine, MachineError, PlanError, RunRequest
 from harness.run.run_directory import hold_directory
 from harness.studies.plan import (
-    METHOD,
     REFERENCE_MODELS,
     RUNNING_SUFFIX,
     SIMULATED_MODELS,
@@ -145,11 +144,6 @@ def _find_unfinished(path: Path) -> EarlierStudy:
 
 def _plan_continuation(path: Path, evidence: StudyEvidence) -> StudyPlan:
     study, system = evidence.study, evidence.system
-    if study["method"] != METHOD.version:
-        raise PlanError(
-            f"--resume {path}: the study follows method {study['method']}, and this version of "
-            f"wattmark {METHOD.version}; start a new study"
-        )
     names = (*DESCRIPTION, "meters")
     return StudyPlan(
         study_id=study["study_id"],

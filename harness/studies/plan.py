@@ -11,13 +11,13 @@ from harness.power.source import Device
 from harness.run.plan import Machine, PlanError
 from rules.bundle_format.records import Json
 from rules.bundle_format.seal import write_durable
-from rules.protocol import STUDY_V1_0
+from rules.protocol import STUDY_V1_0, STUDY_V1_1
 from rules.studies.ladder import LadderLimits
 from rules.study_contract import ModelJob
 
 PLAN_FILE = "plan.json"
 STUDY = "image-inference"
-METHOD = STUDY_V1_0
+METHOD = STUDY_V1_1
 REFERENCE_MODELS = "reference.image_inference:open_model"
 SIMULATED_MODELS = "harness.simulation.image_inference:open_model"
 RUNNING_SUFFIX = ".running"
@@ -239,6 +239,9 @@ class SessionRecord:
     versions: Mapping[str, str | None] = field(default_factory=dict)
     readbacks: tuple[Json, ...] = ()
     """Of each board before its first entry and after its last, with the key `when`."""
+    method: str = STUDY_V1_0.version
+    """Version of the method. Sessions that an earlier version of wattmark measured do not name
+    theirs."""
 
     def to_json(self) -> Json:
         """Return the session as JSON object."""

@@ -33,7 +33,7 @@ class MeasuredPoint:
     peak_bytes: int = 0
     parts: tuple[PartWindow, ...] = ()
     joules_per_image: float | None = None
-    """By the mean of the samples. The bundle does not contain it."""
+    """By `rules.studies.metrics.ladder_energy`. The bundle does not contain it."""
 
     @property
     def items(self) -> int:

@@ -66,4 +66,9 @@ def select_near(read_ns: Ints, windows: Sequence[tuple[int, int]]) -> Mask:
     # All samples before the first window are kept. An earlier margin may reach beyond a later one.
     reached_ns = np.maximum.accumulate(ends_ns)[np.maximum(latest, 0)]
     mask: Mask = read_ns <= reached_ns
+    # The energy of a window depends on the samples next to it, which are far from it if the sampler
+    # missed ticks.
+    edges_ns = np.array(ordered)
+    mask[np.maximum(np.searchsorted(read_ns, edges_ns[:, 0], side="right") - 1, 0)] = True
+    mask[np.minimum(np.searchsorted(read_ns, edges_ns[:, 1]), len(read_ns) - 1)] = True
     return mask

@@ -20,6 +20,7 @@ import os
 import signal
 import sys
 import traceback
+import warnings
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -33,6 +34,8 @@ if __name__ == "__main__":
     die_with_parent(json.loads(sys.argv[1])["harness_pid"])
     # The terminal sends Ctrl-C to all processes. The harness decides when the worker ends.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # PyTorch warns about it with a path of this machine, which the log of a bundle must not have.
+    warnings.filterwarnings("ignore", message="Synchronization debug mode")
 
 from harness.run.workers.gpu_uuid import read_gpu_uuid
 from harness.run.workers.recorder import Clock, CudaClock, HostClock
@@ -42,9 +45,11 @@ from rules.study_contract import BatchRefused, ModelJob, ModelRefused, OpenModel
 Answer = dict[str, Any]
 
 FAILED = 1
-WARMUP_SHARE, LONGEST_WARMUP_S = 0.2, 0.5
-"""The last warm-up, which also gives the time of a batch, lasts this share of the window, and not
-more than this time."""
+WARMUP_SHARE, LONGEST_WARMUP_S = 0.3, 0.5
+"""The warm-up, which also gives the time of a batch, lasts this share of the window, and not more
+than this time. On H200, the power of a batch size was steady 0.2 s after its first batch."""
+SHORTEST_BATCH_S = 1e-6
+"""About the resolution of the events of a GPU."""
 MARGIN = 1.03
 """A window is planned this much longer than requested, because the time of a batch varies."""
 
@@ -85,11 +90,8 @@ def measure(model: OpenModel, clock: Clock, window: Window) -> list[Part]:
     """Measure parts of equal numbers of batches that together last at least `window.seconds` and
     hold at least `window.min_batches`. Raises BatchRefused."""
     model.prepare(window.batch)
-    warmup_s = min(WARMUP_SHARE * window.seconds, LONGEST_WARMUP_S)
-    batches = 1
-    while (elapsed_s := compute_seconds(run_parts(model, clock, batches, parts=1))) < warmup_s:
-        batches *= 2
-    required = max(window.min_batches, MARGIN * window.seconds * batches / elapsed_s)
+    batch_s = warm_up(model, clock, min(WARMUP_SHARE * window.seconds, LONGEST_WARMUP_S))
+    required = max(window.min_batches, MARGIN * window.seconds / batch_s)
     while True:
         batches = math.ceil(required / window.parts)
         parts = run_parts(model, clock, batches, window.parts)
@@ -97,6 +99,19 @@ def measure(model: OpenModel, clock: Clock, window: Window) -> list[Part]:
             return parts
         # One more per part, in case the time of a batch was far too long in the warm-up.
         required = window.parts + MARGIN * window.seconds * batches * window.parts / elapsed_s
+
+
+def warm_up(model: OpenModel, clock: Clock, seconds: float) -> float:
+    """Run batches for at least this time. Return the time of a batch in s. Raises BatchRefused."""
+    batches, left_s = 1, seconds
+    while True:
+        elapsed_s = compute_seconds(run_parts(model, clock, batches, parts=1))
+        left_s -= elapsed_s
+        batch_s = max(elapsed_s / batches, SHORTEST_BATCH_S)
+        if left_s <= 0:
+            return batch_s
+        # The first batch may be slow, so the next step measures the time of a batch again.
+        batches = math.ceil(left_s / batch_s)
 
 
 def run_parts(model: OpenModel, clock: Clock, batches: int, parts: int) -> list[Part]:

@@ -1,7 +1,7 @@
 """The bundle of a study as the rules see it: the evidence, and what rules derive from it."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -17,7 +17,7 @@ from rules.bundle_format.study_records import (
     PointPart,
     StudyEvidence,
 )
-from rules.bundle_format.table import Table
+from rules.bundle_format.table import Floats, Table
 from rules.declarations.system import Accelerator, EnvironmentDeclaration, SystemDeclaration
 from rules.finding import Problem
 from rules.metrics.energy import MetricsError
@@ -154,15 +154,23 @@ class StudyBundle:
 
     @cached_property
     def mean_power_w(self) -> Mapping[int, float]:
-        """The mean of the power samples in the window of each point that has some, by its number.
-        Ladders are climbed by it."""
+        """The mean of the power samples in the window of each point that has some, by its
+        number."""
+        return self._by_number(lambda windows: windows.mean_power_w)
+
+    @cached_property
+    def ladder_energy_j(self) -> Mapping[int, float]:
+        """The energy in the window of each point that has samples, by its number, as the harness
+        computed it while it climbed a ladder."""
+        return self._by_number(lambda windows: windows.ladder_energy_j)
+
+    def _by_number(self, compute: Callable[[BoardWindows], Floats]) -> dict[int, float]:
+        """The finite values that `compute` returns for the points of a board."""
         return {
-            number: power_w
+            number: value
             for windows in self.windows
-            for number, power_w in zip(
-                windows.rows.tolist(), windows.mean_power_w.tolist(), strict=True
-            )
-            if math.isfinite(power_w)
+            for number, value in zip(windows.rows.tolist(), compute(windows).tolist(), strict=True)
+            if math.isfinite(value)
         }
 
     @cached_property
@@ -183,8 +191,8 @@ class StudyBundle:
         by."""
         steps = []
         for number in measurement.steps:
-            point, power_w = self.points[number], self.mean_power_w.get(number)
-            joules = None if power_w is None else power_w / point.images_per_s
+            point, energy_j = self.points[number], self.ladder_energy_j.get(number)
+            joules = None if energy_j is None else energy_j / point.items
             steps.append(LadderStep(point.batch, joules))
         return steps
 

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from rules.declarations.record import JsonRecord, Parts
 from rules.declarations.run import ClockPair, PowerSetting, ReadbackRecord, Sampling
-from rules.protocol import StudyMethod
+from rules.protocol import STUDY_METHODS, STUDY_V1_0, StudyMethod
 from rules.studies.ladder import LadderLimits
 
 MEASURED, SKIPPED, NOT_REACHED = "measured", "skipped", "not-reached"
@@ -127,6 +127,8 @@ class Session(JsonRecord):
     ended_at: str
     accelerators: list[str]
     """UUIDs."""
+    method: str | None
+    """Version of the method by which the session measured; None if it is 1.0."""
     power: PowerSetting
     sampling: Sampling
     clocks: tuple[ClockPair, ...]
@@ -139,6 +141,11 @@ class Session(JsonRecord):
     """The git commit of the checkout that measured."""
     versions: Mapping[str, str]
     """Versions of torch, timm, CUDA, the driver and others, by name."""
+
+    @property
+    def study_method(self) -> StudyMethod:
+        """The method by which the session measured."""
+        return STUDY_METHODS[self.method or STUDY_V1_0.version]
 
 
 @dataclass(frozen=True)
@@ -157,7 +164,7 @@ class StudyDeclaration(JsonRecord):
     """The version of the rule book at the time of the study."""
     study: str
     method: str
-    """Version of the method (`rules.protocol.STUDY_METHODS`)."""
+    """Version of the method (`rules.protocol.STUDY_METHODS`) of the last session."""
     standing: str
     study_id: str
     seed: int

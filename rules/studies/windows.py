@@ -7,9 +7,10 @@ import numpy as np
 
 from rules.bundle_format.table import Floats, Ints, Mask, Table
 from rules.declarations.system import Accelerator
-from rules.metrics.readings import has_power, read_average_power_w, read_power_w
+from rules.metrics.readings import has_power
 from rules.protocol import CURRENT
 from rules.studies.declaration import Session
+from rules.studies.metrics.ladder_energy import measure_energies, read_each_power_w
 
 INTERVAL_NS = CURRENT.sample_interval_ms * 1_000_000
 
@@ -38,18 +39,25 @@ class BoardWindows:
 
     @cached_property
     def power_w(self) -> Floats:
-        """Power of the samples as the harness takes it while it climbs a ladder: the average of the
-        board where there is no instantaneous reading; shape (n,), NaN without any."""
-        power_w = read_power_w(self.samples)
-        return np.where(np.isnan(power_w), read_average_power_w(self.samples), power_w)
+        """Power of the samples: the average of the board where there is no instantaneous reading;
+        shape (n,), NaN without any."""
+        return read_each_power_w(self.samples)
 
     @cached_property
     def mean_power_w(self) -> Floats:
-        """Mean of the power samples in each window, shape (k,), as the harness computes it while it
-        climbs a ladder: of the samples around the window if none lies inside. NaN without any."""
+        """Mean of the power samples in each window, shape (k,): of the samples around the window if
+        none lies inside. NaN without any."""
         means = self._average(*self._places)
         around = self._average(*self._find_places(INTERVAL_NS))
         return np.where(np.isnan(means), around, means)
+
+    @cached_property
+    def ladder_energy_j(self) -> Floats:
+        """Energy of each window as the harness computed it while it climbed a ladder, shape (k,),
+        NaN without a reading."""
+        if self.session.study_method.climbs_by_counter:
+            return measure_energies(self.samples, self.starts_ns, self.ends_ns)
+        return self.mean_power_w * ((self.ends_ns - self.starts_ns) / 1e9)
 
     @cached_property
     def inside(self) -> Mask:

@@ -131,13 +131,6 @@ class _Session:
         readings: np.ndarray = np.round((power_w + self.noise_w[ticks]) / STEP_W) * STEP_W
         return readings
 
-    def mean_power_w(self, window: tuple[int, int], power_w: float) -> float:
-        """The mean of the readings in a window of constant power."""
-        ticks = np.arange((window[0] - self.zero_ns) // (100 * MS), len(self.noise_w))[:400]
-        read_ns = self.zero_ns + ticks * 100 * MS + self.delay_ns[ticks]
-        ticks = ticks[(read_ns >= window[0]) & (read_ns <= window[1])]
-        return float(self.read_power_w(power_w, ticks).mean())
-
     def measure(self, entry: _Entry, batch: int, kind: str) -> float | None:
         """Measure a point. Returns J/image, None if the batch does not fit."""
         model = entry.model
@@ -155,9 +148,10 @@ class _Session:
             for _ in range(parts)
         ]
         self._add(entry, batch, kind, "ok", windows)
-        window = (windows[0][1], windows[-1][2])
-        seconds = (window[1] - window[0]) / 1e9
-        return self.mean_power_w(window, power_w) * seconds / (per_part * parts * batch)
+        # The counter is read once more before the power changes, so it gives this energy.
+        self.spend(0.2, power_w)
+        seconds = (windows[-1][2] - windows[0][1]) / 1e9
+        return power_w * seconds / (per_part * parts * batch)
 
     def _add(
         self,

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from rules import VERSION
 from rules.bundle_format.records import ENVIRONMENT_FORMAT, SYSTEM_FORMAT, Json
 from rules.bundle_format.study_records import STUDY_FORMAT
+from rules.protocol import STUDY_V1_1
 from rules.studies.accuracy import read_shipped_table
 
 ANCHOR_EVERY = 20
@@ -23,7 +24,7 @@ def make_study(seed: int, work: Sequence[Json], sessions: Sequence[Json]) -> Jso
         "format": STUDY_FORMAT,
         "rules_version": VERSION,
         "study": "image-inference",
-        "method": "1.0",
+        "method": STUDY_V1_1.version,
         "standing": "study",
         "study_id": "20260101T000000Z-image-inference-good",
         "seed": seed,
@@ -75,6 +76,7 @@ def make_session(
         "started_at": _format_time(start_ns),
         "ended_at": _format_time(end_ns),
         "accelerators": [board],
+        "method": STUDY_V1_1.version,
         "power": {"mode": "as-found", "cap_w": CAP_MW / 1e3, "state": "P0"},
         "sampling": {"meter": "nvidia", "interval_ms": 100, "ticks": ticks, "missed": 0},
         "clocks": [

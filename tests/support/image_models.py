@@ -4,6 +4,7 @@ Loaded by name by the worker."""
 import os
 import sys
 import time
+import warnings
 from collections.abc import Callable
 
 from rules.study_contract import BatchRefused, ModelFacts, ModelJob, ModelRefused
@@ -11,6 +12,7 @@ from rules.study_contract import BatchRefused, ModelFacts, ModelJob, ModelRefuse
 LARGEST_BATCH = 8
 BATCH_S = 0.002
 CHATTER = "a library prints this"
+PYTORCH_WARNING = "Synchronization debug mode"
 
 
 class SleepingModel:
@@ -24,6 +26,7 @@ class SleepingModel:
     def prepare(self, batch: int) -> None:
         print(CHATTER)
         os.write(1, CHATTER.encode())
+        warnings.warn(f"{PYTORCH_WARNING} is a prototype feature", stacklevel=2)
         if batch > LARGEST_BATCH:
             raise BatchRefused("out-of-memory", f"{batch} images do not fit")
         if self._architecture == "broken":

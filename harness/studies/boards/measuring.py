@@ -1,22 +1,25 @@
 """Measures one model on one board: its ladder of batch sizes and its long windows."""
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from harness.power.sampler import Sampler
+import numpy as np
+
+from harness.power.sampler import Sampler, WindowSample
 from harness.studies.boards.worker_process import StudyWorker
 from harness.studies.plan import StudySettings
 from harness.studies.records import MeasuredPoint
 from rules.bundle_format.study_records import LADDER, LONG
-from rules.protocol import CURRENT
+from rules.bundle_format.table import Table
 from rules.studies.ladder import LadderStep, choose_long_batches, choose_next_batch
+from rules.studies.metrics.ladder_energy import measure_energies
 from rules.study_contract import BatchRefused, ModelRefused
 
 FIRST_BATCH_S = 1.0
 """About the longest time of a batch of one image."""
 BURN_IN_BATCH = 64
-INTERVAL_NS = CURRENT.sample_interval_ms * 1_000_000
 
 
 class PowerUnread(Exception):
@@ -101,18 +104,27 @@ class ModelMeter:
         point = MeasuredPoint(kind, batch, "ok", start_ns, end_ns, window.peak_bytes, window.parts)
         batches = sum(part.batches for part in window.parts)
         self._batch_s[batch] = point.duration_s / batches
-        energy_j = self._measure_power_w(start_ns, end_ns) * point.duration_s
-        joules_per_image = energy_j / point.items
+        joules_per_image = self._measure_energy_j(start_ns, end_ns) / point.items
         self._log_line(
             f"{kind} batch {batch}: {point.duration_s:.2f} s, "
             f"{point.items / point.duration_s:.6g} images/s, {1e3 * joules_per_image:.5g} mJ/image"
         )
         return replace(point, joules_per_image=joules_per_image)
 
-    def _measure_power_w(self, start_ns: int, end_ns: int) -> float:
-        # A window shorter than the interval may contain no sample.
-        for margin_ns in (0, INTERVAL_NS):
-            (power_w,) = self._sampler.measure_power(start_ns - margin_ns, end_ns + margin_ns)
-            if power_w is not None:
-                return power_w
-        raise PowerUnread("the meter gave no power during a window")
+    def _measure_energy_j(self, start_ns: int, end_ns: int) -> float:
+        (samples,) = self._sampler.read_window(start_ns, end_ns)
+        table = build_table(samples)
+        (energy_j,) = measure_energies(table, np.array([start_ns]), np.array([end_ns]))
+        if math.isnan(energy_j):
+            raise PowerUnread("the meter gave no power during a window")
+        return float(energy_j)
+
+
+def build_table(samples: Sequence[WindowSample]) -> Table:
+    """The table of the samples of a window, with an empty cell where there is no reading."""
+    columns = zip(WindowSample._fields, zip(*samples, strict=True), strict=True)
+    # Times stay integers, because a double does not hold those of a long uptime.
+    types = {"read_ns": np.int64}
+    return Table.of(
+        {name: np.array(values, types.get(name, np.float64)) for name, values in columns}
+    )

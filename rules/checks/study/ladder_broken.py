@@ -1,10 +1,11 @@
 """A ladder of batch sizes has gaps or does not end where it must
 
 ## What it does
-Climbs each ladder again, with the mean power of the samples in its windows. The batch sizes must be
-1, 2, 4 and so on. The ladder must end at the first size that does not run, at the largest size of
-the settings, or after as many sizes in a row above the least energy as the settings say, and not
-earlier or later.
+Climbs each ladder again, with the energy of its windows by the method of its session: by the energy
+counter in method 1.1, by the mean power of the samples in method 1.0 and on boards without a
+counter. The batch sizes must be 1, 2, 4 and so on. The ladder must end at the first size that does
+not run, at the largest size of the settings, or after as many sizes in a row above the least energy
+as the settings say, and not earlier or later.
 
 ## Why it is bad
 The least energy of a model is that over all batch sizes. A ladder with gaps leaves out the size
@@ -14,7 +15,7 @@ that spoils the result, or ended for another reason than the recorded one.
 Nothing can be mended afterwards. Measure the model in a new study.
 
 ## Source
-Method 1.0 of studies (docs/image-inference.md).
+Methods 1.0 and 1.1 of studies (docs/image-inference.md).
 """
 
 from collections.abc import Iterator

@@ -1,9 +1,11 @@
 """Long windows are not at the two batch sizes of least energy
 
 ## What it does
-Looks for the two batch sizes of least energy per image in each ladder, with the mean power of the
-samples in its windows, and compares them with the batch sizes of the long windows. Each model needs
-both. An anchor needs the batch size of least energy of the first ladder of the anchor.
+Looks for the two batch sizes of least energy per image in each ladder and compares them with the
+batch sizes of the long windows. Each model needs both. An anchor needs the batch size of least
+energy of the first ladder of the anchor. The energy is that by the method of the session: by the
+energy counter in method 1.1, by the mean power of the samples in method 1.0 and on boards without a
+counter.
 
 ## Why it is bad
 The result of a model is its least energy. Long windows at other sizes show another result, and two
@@ -13,7 +15,7 @@ long windows of which one is left out allow a choice afterwards.
 Nothing can be mended afterwards. Measure the model in a new study.
 
 ## Source
-Method 1.0 of studies (docs/image-inference.md).
+Methods 1.0 and 1.1 of studies (docs/image-inference.md).
 """
 
 from collections.abc import Iterator

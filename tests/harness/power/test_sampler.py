@@ -78,6 +78,27 @@ def test_power_of_an_epoch_is_the_mean_of_its_samples(tmp_path):
     assert nothing == (None, None)
 
 
+def test_window_has_the_samples_on_either_side_also_directly_after_a_flush(tmp_path):
+    with Sampler(make_settings(tmp_path)) as sampler:
+        time.sleep(0.25)
+        sampler.flush()
+        start_ns = time.monotonic_ns()
+        end_ns = start_ns + 150 * MS
+        windows = sampler.read_window(start_ns, end_ns)
+        sampler.stop()
+    assert len(windows) == len(NAMES)
+    for uuid, window in zip(NAMES, windows, strict=True):
+        assert window[0].read_ns <= start_ns < window[1].read_ns
+        assert window[-2].read_ns < end_ns <= window[-1].read_ns
+        rows_read = read_rows(tmp_path / "samples.csv")
+        row = {name: int(value) for name, value in window[-1]._asdict().items() if value}
+        assert [
+            {name: int(r[name]) for name in row}
+            for r in rows_read
+            if r["accelerator"] == uuid and int(r["read_ns"]) == row["read_ns"]
+        ] == [row]
+
+
 def test_readback_gives_limits_of_every_accelerator(tmp_path):
     with Sampler(make_settings(tmp_path)) as sampler:
         states = sampler.readback([os.getpid()])

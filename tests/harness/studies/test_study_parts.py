@@ -46,6 +46,14 @@ def test_samples_between_windows_are_left_out() -> None:
     assert select_near(read_ns, []).all()
 
 
+def test_samples_next_to_a_window_are_kept_after_missed_ticks() -> None:
+    read_ns = np.array([0, 100, 1_200, 1_300, 2_000, 4_000, 5_100, 7_000]) * MS
+    kept_ms = (
+        read_ns[select_near(read_ns, [(0, 200 * MS), (4_600 * MS, 5_200 * MS)])] // MS
+    ).tolist()
+    assert kept_ms == [0, 100, 1_200, 4_000, 5_100, 7_000]
+
+
 def test_samples_cut_by_a_power_cut_are_read_up_to_the_cut(tmp_path: Path) -> None:
     def write_row(slot: int) -> str:
         cells = {"scheduled_ns": slot * 100 * MS, "read_ns": slot * 100 * MS + 1}

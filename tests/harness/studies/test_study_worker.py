@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.image_models import BATCH_S, CHATTER
+from support.image_models import BATCH_S, CHATTER, PYTORCH_WARNING
 
 from harness.run.workers.recorder import HostClock
 from harness.studies.worker import Window, check_gpu, measure
@@ -123,6 +123,7 @@ def test_a_worker_measures_models_and_survives_refusals_and_ctrl_c(
     status, errors = worker.end()
     assert status == 0
     assert CHATTER in errors
+    assert PYTORCH_WARNING not in errors
 
 
 @pytest.mark.parametrize(

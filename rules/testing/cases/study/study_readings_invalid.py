@@ -22,7 +22,7 @@ def value_for_not_available(study: StudyFrames) -> None:
 
 @study_mutation(RULE)
 def reads_that_failed(study: StudyFrames) -> None:
-    # Ladders are climbed by the samples inside their windows, which stay.
+    # Ladders are climbed by the samples in and next to their windows, which stay.
     rows = select_samples(study, find_points(study, kind="long")).nonzero()[0][::30]
     study.samples.loc[rows, "power_mw"] = np.nan
     study.samples.loc[rows, "status"] = "timeout"

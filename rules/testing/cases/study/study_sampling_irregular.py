@@ -16,6 +16,6 @@ def every_tenth_tick_left_out(study: StudyFrames) -> None:
 
 @study_mutation(RULE)
 def ticks_in_pairs(study: StudyFrames) -> None:
-    # Ladders are climbed by the samples inside their windows, which stay.
+    # Ladders are climbed by the samples in and next to their windows, which stay.
     rows = select_samples(study, find_points(study, kind="long")).nonzero()[0]
     study.samples.loc[rows[1::2], "read_ns"] -= 15_000_000

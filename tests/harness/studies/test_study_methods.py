@@ -1,0 +1,116 @@
+"""The energy that the harness climbs ladders by, and sessions of both methods in one study."""
+
+import json
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.harness.session_runs import TESTS
+
+from checker.engine import judge
+from harness.power.sampler import WindowSample
+from harness.run.plan import RunRequest
+from harness.studies import command, earlier
+from harness.studies.boards.measuring import ModelMeter, PowerUnread
+from harness.studies.boards.worker_process import Window
+from harness.studies.plan import SIMULATED_MODELS, StudyPlan, StudySettings
+from harness.studies.planning import StudyRequest
+from harness.studies.records import PartWindow
+from rules.finding import Severity
+
+SUBMISSIONS = TESTS.parent / "submissions"
+COMMITTED = next(SUBMISSIONS.glob("reference/*/20261123T012803Z-image-inference-*"))
+SETTINGS = StudySettings("all", ("cudagraph",), ("bf16",), max_batch=8)
+TICK_NS = 100_000_000
+READ_W = {1: 400, 2: 400, 4: 500, 8: 400}
+"""Mean of the power samples by batch size. At 4 images, they are in step with the batches."""
+COUNTED_W = 400
+
+
+class ScriptedWorker:
+    """Windows of 1 s one after the other. A batch takes 1 ms, and 2 ms at 8 images."""
+
+    def __init__(self) -> None:
+        self.starts_ns = count(0, 2 * 10**9)
+        self.batches: list[int] = []
+
+    def measure(self, batch: int, *window: Any) -> Window:
+        self.batches.append(batch)
+        start_ns = next(self.starts_ns)
+        batches = 500 if batch == 8 else 1000
+        return Window((PartWindow(batches, start_ns, start_ns + 10**9),), 0)
+
+
+class ScriptedSampler:
+    """The samples of the windows of a worker, of a board with or without a counter."""
+
+    def __init__(self, worker: ScriptedWorker, has_counter: bool, has_power: bool = True) -> None:
+        self._worker, self._has_counter, self._has_power = worker, has_counter, has_power
+
+    def read_window(self, start_ns: int, end_ns: int) -> tuple[list[WindowSample], ...]:
+        power_mw = 1000 * READ_W[self._worker.batches[-1]] if self._has_power else None
+        return (
+            [
+                WindowSample(
+                    read_ns,
+                    power_mw,
+                    None,
+                    COUNTED_W * read_ns // 10**6 if self._has_counter else None,
+                )
+                for read_ns in range(start_ns - TICK_NS // 2, end_ns + TICK_NS, TICK_NS)
+            ],
+        )
+
+
+def make_meter(has_counter: bool, has_power: bool = True) -> tuple[ModelMeter, ScriptedWorker]:
+    worker = ScriptedWorker()
+    sampler: Any = ScriptedSampler(worker, has_counter, has_power)
+    fake_worker: Any = worker
+    return ModelMeter(fake_worker, sampler, SETTINGS, lambda line: None), worker
+
+
+@pytest.mark.parametrize(("has_counter", "long_batches"), [(True, [4, 8]), (False, [8, 4])])
+def test_long_windows_are_chosen_by_the_counter_of_a_board_that_has_one(
+    has_counter: bool, long_batches: list[int]
+) -> None:
+    meter, worker = make_meter(has_counter)
+    points = meter.measure_model()
+    assert worker.batches == [1, 2, 4, 8, *long_batches]
+    watts = {True: dict.fromkeys(READ_W, COUNTED_W), False: READ_W}[has_counter]
+    for point in points:
+        assert point.joules_per_image == pytest.approx(watts[point.batch] / point.items)
+
+
+def test_board_without_any_reading_is_refused() -> None:
+    with pytest.raises(PowerUnread, match="no power during a window"):
+        make_meter(has_counter=False, has_power=False)[0].measure_model()
+
+
+@pytest.fixture
+def simulated_boards(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Simulated boards continue the committed study, with short windows."""
+    plan_continuation = earlier._plan_continuation
+
+    def plan_simulation(*arguments: Any) -> StudyPlan:
+        plan = plan_continuation(*arguments)
+        settings = replace(plan.settings, long_s=0.2, ladder_s=0.2, burn_in_s=0.2)
+        return replace(plan, settings=settings, implementation=SIMULATED_MODELS)
+
+    monkeypatch.setattr(earlier, "_plan_continuation", plan_simulation)
+    monkeypatch.setattr(earlier.EarlierStudy, "refuse_other_boards", lambda *arguments: None)
+
+
+@pytest.mark.usefixtures("simulated_boards")
+def test_committed_study_of_method_1_0_is_continued_by_method_1_1(tmp_path: Path) -> None:
+    request = StudyRequest(RunRequest("image-inference", simulate="h200", gpus=2))
+    command.run(request, COMMITTED, tmp_path)
+    (bundle,) = (path for path in tmp_path.iterdir() if not path.name.startswith("."))
+    study = json.loads((bundle / "study.json").read_text())
+    assert study["method"] == "1.1"
+    assert [session.get("method") for session in study["sessions"]] == [None, None, None, "1.1"]
+    assert {work["status"] for work in study["work"]} == {"measured"}
+    findings = judge(bundle, signed=False).findings
+    # The sizes of simulated models are those of timm's table, and not those that PyTorch counts.
+    assert {f.rule for f in findings if f.severity == Severity.ERROR} == {"Y117"}
