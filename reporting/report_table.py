@@ -226,10 +226,13 @@ def format_interval(column: Column, row: TableRow) -> str:
     low, high, n = (row.get(f"{column.key}_{suffix}") for suffix in ("low", "high", "n"))
     if not isinstance(low, float | int) or not isinstance(high, float | int):
         return ""
-    return (
-        f"{format_number(low, column.digits)}\u2013{format_number(high, column.digits)}, "
-        f"n{NO_BREAK}={NO_BREAK}{n}"
+    # Between numbers with a sign, a dash would look like a minus.
+    ends = (
+        f"{format_signed(low)} to {format_signed(high)}"
+        if column.form == "signed"
+        else f"{format_number(low, column.digits)}\u2013{format_number(high, column.digits)}"
     )
+    return f"{ends}, n{NO_BREAK}={NO_BREAK}{n}"
 
 
 def find_doubt(column: Column, row: TableRow) -> str | None:

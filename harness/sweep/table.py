@@ -14,6 +14,7 @@ from rules.metrics import sweeps
 from rules.metrics.energy import MetricsError
 from rules.metrics.figures import estimate_mean
 from rules.metrics.figures_json import sweep_run_from_json
+from rules.metrics.gains import compare
 from rules.metrics.sweeps import SweepRun
 from rules.workloads import pluralize_item, workloads
 
@@ -105,8 +106,8 @@ def print_comparison(
     ineffective_run_ids: Collection[str],
     console: Console,
 ) -> None:
-    """Print the efficiency peak, then gain and loss of each cap against the default cap. If the
-    default cap was not run, the error is printed instead."""
+    """Print the efficiency peak, then energy gain and extra time of each cap against the default
+    cap. If the default cap was not run, the error is printed instead."""
     try:
         points = _make_points(results, ineffective_run_ids)
         if line := describe_peak(points, item):
@@ -129,11 +130,11 @@ def print_comparison(
     ):
         table.add_column(name, justify="right", no_wrap=True)
     for point in points:
-        comparison = sweeps.compare(point, reference)
+        comparison = compare(point, reference)
         gains = (
-            comparison.energy_gain_percent,
-            comparison.extra_time_percent,
-            comparison.edp_gain_percent,
+            comparison.energy_gain_percent.mean,
+            comparison.extra_time_percent.mean,
+            comparison.edp_gain_percent.mean,
         )
         cap = format_cap(point.cap_w, point.enforced)
         table.add_row(
@@ -170,9 +171,9 @@ def print_scaling(
             scaling = sweeps.compute_scaling(point, gpus, single_points[cap_w])
             is_kept = False if False in (point.enforced, single_points[cap_w].enforced) else None
             figures = (
-                f"{scaling.speed_up:.2f}",
-                f"{100 * scaling.efficiency:.1f}",
-                f"{scaling.energy_per_item_ratio:.3f}",
+                f"{scaling.speed_up.mean:.2f}",
+                f"{scaling.efficiency_percent.mean:.1f}",
+                f"{scaling.energy_per_item_ratio.mean:.3f}",
             )
             table.add_row(format_cap(cap_w, is_kept), str(gpus), *figures)
     if table.row_count:
@@ -267,18 +268,20 @@ def describe_peak(points: Sequence[sweeps.Point], item: str) -> str | None:
             else f"no efficiency peak: no other cap than {measured_peak.cap_w:g} W is known to "
             "have held"
         )
+    efficiency = f"{measured_peak.items_per_joule.mean:.4g}"
     if measured_peak.beyond:
         return (
-            f"most efficient at {measured_peak.cap_w:g} W ({measured_peak.items_per_joule:.4g} "
+            f"most efficient at {measured_peak.cap_w:g} W ({efficiency} "
             f"{pluralize_item(item)}/J), {measured_peak.beyond}"
         )
     interpolation = (
-        f" (interpolated: {quadratic_peak.items_per_joule:.4g} at {quadratic_peak.cap_w:.0f} W)"
+        f" (interpolated: {quadratic_peak.items_per_joule.mean:.4g} at "
+        f"{quadratic_peak.cap_w:.0f} W)"
         if quadratic_peak
         else ""
     )
     return (
-        f"efficiency peak {measured_peak.items_per_joule:.4g} {pluralize_item(item)}/J at "
+        f"efficiency peak {efficiency} {pluralize_item(item)}/J at "
         f"{measured_peak.cap_w:g} W{interpolation}"
     )
 

@@ -46,7 +46,7 @@ _SWEPT = {
         "time",
         "extra time, 100 (t / t at the default cap \u2212 1)",
     ),
-    "gain_minus_loss_points": ("balance", "energy gain minus extra time"),
+    "gain_minus_extra_time_points": ("balance", "energy gain minus extra time"),
     "edp_gain_percent": (
         "edp",
         "decrease of the energy-delay product E t relative to the default cap",

@@ -9,6 +9,7 @@ from reporting.sections.cells import (
     MARK_COLUMNS,
     BundleLink,
     Cells,
+    make_estimate_cells,
     make_figure_cells,
     make_mark_cells,
 )
@@ -106,15 +107,22 @@ def build_scaling_table(
             interval=True,
         ),
         Column("on_one", "throughput on one", f"{workload.item}s/s", "number"),
-        Column("speed_up", "speed-up", "", "number"),
+        Column("speed_up", "speed-up", "", "number", interval=True),
         Column(
             "efficiency_percent",
             "scaling efficiency",
             "%",
             "number",
             about="speed-up / number of accelerators",
+            interval=True,
         ),
-        Column("energy_per_item_ratio", "energy per item", "\u00d7 that on one", "number"),
+        Column(
+            "energy_per_item_ratio",
+            "energy per item",
+            "\u00d7 that on one",
+            "number",
+            interval=True,
+        ),
         Column("active_apart_percent", "spread of active time", "%", "signed"),
         Column("power_apart_percent", "spread of power", "%", "signed"),
         Column("sm_apart_percent", "spread of SM clock", "%", "signed"),
@@ -154,8 +162,12 @@ def _make_cells(run: ScaledRun, link: BundleLink) -> Cells:
         "cap_w": row.cap_w,
         **rate,
         "on_one": run.reference_items_per_s,
-        "speed_up": scaling.speed_up if scaling else None,
-        "efficiency_percent": scaling.efficiency * 100 if scaling else None,
-        "energy_per_item_ratio": scaling.energy_per_item_ratio if scaling else None,
+        **make_estimate_cells("speed_up", scaling.speed_up if scaling else None),
+        **make_estimate_cells(
+            "efficiency_percent", scaling.efficiency_percent if scaling else None
+        ),
+        **make_estimate_cells(
+            "energy_per_item_ratio", scaling.energy_per_item_ratio if scaling else None
+        ),
         **spreads,
     }

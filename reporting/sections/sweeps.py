@@ -6,22 +6,34 @@ from dataclasses import dataclass
 
 from reporting.report_table import Column, ReportTable
 from reporting.results_model import ResultRow, name_submitted_line
-from reporting.sections.cells import MARK_COLUMNS, BundleLink, Cells, make_mark_cells, pluralize
+from reporting.sections.cells import (
+    MARK_COLUMNS,
+    BundleLink,
+    Cells,
+    make_estimate_cells,
+    make_mark_cells,
+    pluralize,
+)
+from reporting.sections.gains import (
+    list_not_told_apart,
+    make_gain_cells,
+    make_gain_columns,
+)
 from rules.bundle_findings import are_clocks_changed
 from rules.declarations.run import RunDeclaration
 from rules.metrics.energy import MetricsError
 from rules.metrics.figures import estimate_mean
+from rules.metrics.gains import Comparison, compare
 from rules.metrics.sweeps import (
-    Comparison,
     Peak,
     Point,
     combine,
     common_default_cap_w,
-    compare,
     find_measured_peak,
     find_reference,
     fit_quadratic_peak,
 )
+from rules.metrics.uncertainty import estimate_spread_within_run
 from rules.workloads import Workload
 
 
@@ -91,6 +103,7 @@ def make_point(row: ResultRow) -> Point | None:
         row.joules_per_item.value,
         row.cap_enforced,
         row.implausible is None,
+        spread=estimate_spread_within_run(row.provenance.run.headline) if row.provenance else None,
     )
 
 
@@ -173,39 +186,6 @@ def build_sweep_table(
     )
 
 
-def make_gain_columns(item: str, reference: str) -> tuple[Column, ...]:
-    """The columns of `make_gain_cells`. `reference` says where the reference is, such as `at the
-    default cap`."""
-    return (
-        Column(
-            "energy_gain_percent",
-            "energy gain",
-            "%",
-            "signed",
-            about=f"100 (1 - E / E {reference}), for the same work",
-        ),
-        Column(
-            "extra_time_percent",
-            "extra time",
-            "%",
-            "signed",
-            about=f"for the same work: 100 (t / t {reference} - 1); called performance loss in "
-            "Koszczał et al. 2023",
-        ),
-        Column("gain_minus_loss_points", "gain \u2212 extra time", "points", "signed"),
-        Column("edp_js", "EDP", f"J s/{item}²", "number", about="energy-delay product of one item"),
-        Column("edp_gain_percent", "EDP gain", "%", "signed"),
-        Column(
-            "eds_gain_k15_percent",
-            "EDS gain, k = 1.5",
-            "%",
-            "signed",
-            about="energy-delay sum; k is the allowed ratio of time",
-        ),
-        Column("eds_gain_k2_percent", "EDS gain, k = 2", "%", "signed"),
-    )
-
-
 def _make_sweep_columns(item: str) -> tuple[Column, ...]:
     return (
         Column("line", "sweep"),
@@ -238,23 +218,10 @@ ABOUT = (
     "A sweep is a set of runs that differ only in their power cap. Gain and extra time compare the "
     "same work with the run at the default cap of the board: a positive gain is better, a "
     "positive extra time is worse. EDP is energy times time; EDS is a weighted sum of energy and "
-    "time. Several runs at one cap are averaged."
+    "time. Several runs at one cap are averaged. Intervals of 95 % come from the spread between "
+    "repeated runs where the sweep has any, else from the epochs of the single runs. They hold for "
+    "one setting at a time."
 )
-
-
-def make_gain_cells(comparison: Comparison | None) -> Cells:
-    """The cells of a comparison with the reference; none without one."""
-    if comparison is None:
-        return {}
-    return {
-        "energy_gain_percent": comparison.energy_gain_percent,
-        "extra_time_percent": comparison.extra_time_percent,
-        "gain_minus_loss_points": comparison.gain_minus_loss_percent,
-        "edp_js": comparison.edp_js,
-        "edp_gain_percent": comparison.edp_gain_percent,
-        "eds_gain_k15_percent": comparison.eds_gain_percent[1.5],
-        "eds_gain_k2_percent": comparison.eds_gain_percent[2.0],
-    }
 
 
 def _make_sweep_cells(cap_point: SweepPoint, sweep: CapSweep, link: BundleLink) -> Cells:
@@ -291,6 +258,8 @@ def _list_notes(cap_point: SweepPoint, sweep: CapSweep) -> Iterator[str]:
         yield "default cap"
     if cap_point.best and sweep.peak:
         yield "most efficient" if sweep.peak.edge else "peak"
+    if cap_point.comparison and (names := list_not_told_apart(cap_point.comparison)):
+        yield f"not told apart from the reference: {', '.join(names)}"
 
 
 def build_peak_table(
@@ -302,7 +271,13 @@ def build_peak_table(
         Column("line", "sweep"),
         Column("default_cap_w", "default cap", "W", "count"),
         Column("peak_cap_w", "most efficient cap", "W", "count", about="among the measured caps"),
-        Column("peak_items_per_joule", "efficiency at that cap", f"{item}s/J", "number"),
+        Column(
+            "peak_items_per_joule",
+            "efficiency at that cap",
+            f"{item}s/J",
+            "number",
+            interval=True,
+        ),
         Column(
             "quadratic_cap_w",
             "interpolated peak",
@@ -310,8 +285,15 @@ def build_peak_table(
             "number",
             3,
             about="vertex of a parabola through three runs; not measured",
+            interval=True,
         ),
-        Column("quadratic_items_per_joule", "interpolated efficiency", f"{item}s/J", "number"),
+        Column(
+            "quadratic_items_per_joule",
+            "interpolated efficiency",
+            f"{item}s/J",
+            "number",
+            interval=True,
+        ),
         Column("note", "note"),
     )
     about = (
@@ -331,13 +313,23 @@ def _make_peak_cells(sweep: CapSweep) -> Cells:
         notes.append(f"no peak: no other cap than {peak.cap_w:g} W is known to have held")
     elif peak.beyond:
         notes.append(peak.beyond)
+    if quadratic_peak and quadratic_peak.items_per_joule.ci95 and not quadratic_peak.cap_ci95_w:
+        notes.append("the runs do not bound the cap of the interpolated peak")
     has_peak = peak is not None and peak.edge != "only"
+    low_w, high_w = (quadratic_peak.cap_ci95_w if quadratic_peak else None) or (None, None)
     return {
         "line": sweep.name,
         "default_cap_w": sweep.default_cap_w,
         "peak_cap_w": peak.cap_w if peak and has_peak else None,
-        "peak_items_per_joule": peak.items_per_joule if peak and has_peak else None,
+        **make_estimate_cells(
+            "peak_items_per_joule", peak.items_per_joule if peak and has_peak else None
+        ),
         "quadratic_cap_w": quadratic_peak.cap_w if quadratic_peak else None,
-        "quadratic_items_per_joule": quadratic_peak.items_per_joule if quadratic_peak else None,
+        "quadratic_cap_w_low": low_w,
+        "quadratic_cap_w_high": high_w,
+        "quadratic_cap_w_n": quadratic_peak.items_per_joule.n if quadratic_peak else None,
+        **make_estimate_cells(
+            "quadratic_items_per_joule", quadratic_peak.items_per_joule if quadratic_peak else None
+        ),
         "note": "; ".join(notes) or None,
     }

@@ -55,7 +55,10 @@
   function interval(column, row) {
     const [low, high, n] = ["low", "high", "n"].map((end) => row[`${column.key}_${end}`]);
     if (typeof low !== "number" || typeof high !== "number") return "";
-    return `${number(low, column.digits)}–${number(high, column.digits)}, n${NO_BREAK}=${NO_BREAK}${n}`;
+    const signed = column.form === "signed";
+    const ends = [low, high].map((end) => signed ? fixed(Math.round(end * 100) / 100 + 0, 2) : number(end, column.digits));
+    // Between numbers with a sign, a dash would look like a minus.
+    return `${ends.join(signed ? " to " : "–")}, n${NO_BREAK}=${NO_BREAK}${n}`;
   }
 
   // The choices of the reader. They are kept in the address after #, so that a link restores filters, sorting and assumptions.

@@ -1,23 +1,28 @@
-"""Arithmetic over several runs: a sweep over power caps against the default cap, its efficiency
-peak, and scaling.
+"""Arithmetic over several runs: the points of a sweep over power caps, its reference, its
+efficiency peak, and scaling.
 
-`rules/metrics/run.py` keeps the arithmetic of one run. Here E and t are of one item: E = J per
-item, t = 1 / (items/s). Formulas: Koszczał et al. 2023, section 3;
-docs/sweep-figures.md gives each with its source.
+`rules/metrics/run.py` keeps the arithmetic of one run, `rules/metrics/gains.py` that of a point
+against the reference. docs/sweep-figures.md gives each formula with its source.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean
 from typing import Literal
 
 from rules.metrics.energy import MetricsError
-from rules.metrics.figures import RunFigures
-
-EDS_K = (1.5, 2.0)
-"""The performance-loss ratios for which EDS is given."""
+from rules.metrics.figures import Estimate, RunFigures
+from rules.metrics.uncertainty import (
+    Interval,
+    Spread,
+    estimate_ratio_of_points,
+    estimate_spread_within_run,
+    find_ratio_interval,
+    make_estimate,
+    pool_runs,
+)
 
 
 @dataclass(frozen=True)
@@ -38,6 +43,8 @@ class Point:
     """False where the throughput exceeds what the board can do."""
     n: int = 1
     """How many runs it is the mean of."""
+    spread: Spread | None = None
+    """How certain its energy and time are; None where that is not known."""
 
     def __post_init__(self) -> None:
         for name in ("cap_w", "items_per_s", "joules_per_item"):
@@ -86,6 +93,7 @@ def make_point(run: SweepRun) -> Point:
         enforced=is_cap_enforced(run.figures),
         # Without a known peak nothing speaks against the throughput.
         plausible=headline.mfu is None or headline.mfu.mean <= run.max_peak_share,
+        spread=estimate_spread_within_run(headline),
     )
 
 
@@ -101,7 +109,7 @@ def combine(points: Sequence[Point]) -> list[Point]:
     by_cap: dict[float, list[Point]] = {}
     for point in sorted(points, key=_cap_w):
         by_cap.setdefault(_cap_w(point), []).append(point)
-    return [average(runs) for runs in by_cap.values()]
+    return average_settings(list(by_cap.values()))
 
 
 def _cap_w(point: Point) -> float:
@@ -111,9 +119,23 @@ def _cap_w(point: Point) -> float:
     return point.cap_w
 
 
+def average_settings(settings: Sequence[Sequence[Point]]) -> list[Point]:
+    """One point per setting of a sweep, in the same order: the mean of its runs. Its spread is that
+    between repeated runs where the sweep has any, else that within its single run."""
+    spreads = pool_runs([[(p.joules_per_item, p.items_per_s) for p in runs] for runs in settings])
+    return [
+        _average(runs, spreads[place] if spreads else runs[0].spread)
+        for place, runs in enumerate(settings)
+    ]
+
+
 def average(runs: Sequence[Point]) -> Point:
-    """The mean of repeated runs at one setting. It is enforced, and plausible, where every run of
-    it is."""
+    """The mean of repeated runs at one setting, with the spread between them alone."""
+    return average_settings([runs])[0]
+
+
+def _average(runs: Sequence[Point], spread: Spread | None) -> Point:
+    """The mean of repeated runs. It is enforced, and plausible, where every run of it is."""
     return Point(
         cap_w=runs[0].cap_w,
         items_per_s=fmean(p.items_per_s for p in runs),
@@ -121,6 +143,7 @@ def average(runs: Sequence[Point]) -> Point:
         enforced=all_known(p.enforced for p in runs),
         plausible=all(p.plausible for p in runs),
         n=len(runs),
+        spread=spread,
     )
 
 
@@ -164,62 +187,6 @@ def find_reference(points: Sequence[Point], default_cap_w: float) -> Point:
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """A point against the reference. Above zero, a gain is better than the reference and extra time
-    is worse."""
-
-    energy_gain_percent: float
-    extra_time_percent: float
-    """Called performance loss in Koszczał et al. 2023, where it can exceed 100 %."""
-    gain_minus_loss_percent: float
-    """In percentage points."""
-    edp_js: float
-    """In J s, of one item; of n items it is n² times that."""
-    edp_gain_percent: float
-    eds: Mapping[float, float]
-    """By each k of `EDS_K`; 1 at the reference."""
-    eds_gain_percent: Mapping[float, float]
-
-
-def compare(point: Point, reference: Point) -> Comparison:
-    """What `point` saves and costs against `reference`, for the same work on as many
-    accelerators."""
-    energy_ratio, time_ratio = _ratios(point, reference)
-    gain, extra_time = 100 * (1 - energy_ratio), 100 * (time_ratio - 1)
-    eds_by_k = {k: compute_eds(point, reference, k) for k in EDS_K}
-    return Comparison(
-        energy_gain_percent=gain,
-        extra_time_percent=extra_time,
-        gain_minus_loss_percent=gain - extra_time,
-        edp_js=point.joules_per_item / point.items_per_s,
-        edp_gain_percent=100 * (1 - energy_ratio * time_ratio),
-        eds=eds_by_k,
-        eds_gain_percent={k: 100 * (1 - value) for k, value in eds_by_k.items()},
-    )
-
-
-def compute_eds(point: Point, reference: Point, k: float) -> float:
-    """EDS = alpha E + beta t with alpha = (k - 1) / (k E_ref) and beta = 1 / (k t_ref): 1 at the
-    reference, lower is better.
-
-    k is the performance-loss ratio that is allowed. Raises MetricsError where it is not finite and
-    above 1.
-    """
-    if not 1 < k < math.inf:
-        raise MetricsError(f"EDS needs a finite performance-loss ratio k above 1, not {k:g}")
-    energy_ratio, time_ratio = _ratios(point, reference)
-    return ((k - 1) * energy_ratio + time_ratio) / k
-
-
-def _ratios(point: Point, reference: Point) -> tuple[float, float]:
-    """E / E_ref and t / t_ref."""
-    return (
-        point.joules_per_item / reference.joules_per_item,
-        reference.items_per_s / point.items_per_s,
-    )
-
-
-@dataclass(frozen=True)
 class Peak:
     """The highest efficiency of a sweep."""
 
@@ -227,10 +194,13 @@ class Peak:
     """The best of the runs, or the vertex of a parabola through it and the runs at the caps beside
     it."""
     cap_w: float
-    items_per_joule: float
+    items_per_joule: Estimate
     edge: Literal["lowest", "highest", "only"] | None = None
     """The edge of the comparable caps that the peak lies at: the true peak may lie beyond it. None
     for a peak between two caps."""
+    cap_ci95_w: Interval | None = None
+    """Of the vertex of a parabola; None for a measured peak, and where the runs do not determine
+    it."""
 
     @property
     def beyond(self) -> str | None:
@@ -254,7 +224,9 @@ def find_measured_peak(points: Sequence[Point]) -> Peak:
         )
     # `max` keeps the first of equals, which is the lower cap.
     best = max(comparable, key=lambda p: p.items_per_joule)
-    return Peak("measured", _cap_w(best), best.items_per_joule, _edge(best, comparable))
+    return Peak(
+        "measured", _cap_w(best), _estimate_efficiency([best], [1.0]), _edge(best, comparable)
+    )
 
 
 def _edge(best: Point, comparable: Sequence[Point]) -> Literal["lowest", "highest", "only"] | None:
@@ -278,24 +250,76 @@ def fit_quadratic_peak(points: Sequence[Point]) -> Peak | None:
     if len(around) < 3 or not all(p.comparable for p in around):
         return None
     (x0, y0), (x1, y1), (x2, y2) = ((_cap_w(p), p.items_per_joule) for p in around)
+    # The slopes between the runs are weighted sums of their efficiencies.
+    slope_weights = (-1 / (x1 - x0), 1 / (x1 - x0), 0.0), (0.0, -1 / (x2 - x1), 1 / (x2 - x1))
     rise, fall = (y1 - y0) / (x1 - x0), (y2 - y1) / (x2 - x1)
     # Of equals the lower cap is the measured peak, so rise > 0 >= fall: the parabola opens
-    # downwards.
-    curvature = (fall - rise) / (x2 - x0)
-    cap_w = (x0 + x1) / 2 - rise / (2 * curvature)
-    return Peak("quadratic", cap_w, y1 + (cap_w - x1) * (rise + curvature * (cap_w - x0)))
+    # downwards. Its slope is `rise` in the middle of the lower two caps, and `fall` in that of the
+    # upper two.
+    middle, distance = (x0 + x1) / 2, (x2 - x0) / 2
+    shift = rise / (rise - fall) * distance
+    cap_w = middle + shift
+    drop_weights = [low - high for low, high in zip(*slope_weights, strict=True)]
+    interval = _find_vertex_interval(around, (rise, rise - fall), (slope_weights[0], drop_weights))
+    # The weights of Lagrange's interpolation. At the vertex an error of its place changes nothing.
+    weights = (
+        (cap_w - x1) * (cap_w - x2) / ((x0 - x1) * (x0 - x2)),
+        (cap_w - x0) * (cap_w - x2) / ((x1 - x0) * (x1 - x2)),
+        (cap_w - x0) * (cap_w - x1) / ((x2 - x0) * (x2 - x1)),
+    )
+    return Peak(
+        "quadratic",
+        cap_w,
+        _estimate_efficiency(around, weights),
+        cap_ci95_w=interval and (middle + distance * interval[0], middle + distance * interval[1]),
+    )
+
+
+def _find_vertex_interval(
+    points: Sequence[Point],
+    slopes: tuple[float, float],
+    weights: tuple[Sequence[float], Sequence[float]],
+) -> Interval | None:
+    """The interval of a ratio of two weighted sums of the efficiencies of independent points."""
+    spreads = [point.spread for point in points if point.spread]
+    if len(spreads) < len(points):
+        return None
+    variances = [_get_efficiency_variance(point) for point in points]
+    (upper, lower) = weights
+    return find_ratio_interval(
+        *slopes,
+        (
+            math.fsum(w**2 * v for w, v in zip(upper, variances, strict=True)),
+            math.fsum(w**2 * v for w, v in zip(lower, variances, strict=True)),
+        ),
+        math.fsum(a * b * v for a, b, v in zip(upper, lower, variances, strict=True)),
+        min(spread.degrees for spread in spreads),
+    )
+
+
+def _estimate_efficiency(points: Sequence[Point], weights: Sequence[float]) -> Estimate:
+    """A weighted sum of the items/J of independent points."""
+    value = math.fsum(w * p.items_per_joule for w, p in zip(weights, points, strict=True))
+    variances = [_get_efficiency_variance(point) for point in points]
+    variance = math.fsum(w**2 * v for w, v in zip(weights, variances, strict=True))
+    return make_estimate(value, variance, [point.spread for point in points])
+
+
+def _get_efficiency_variance(point: Point) -> float:
+    """The variance of the mean items/J; 0 where it is not known."""
+    return point.spread.energy_variance * point.items_per_joule**2 if point.spread else 0.0
 
 
 @dataclass(frozen=True)
 class Scaling:
-    """A run on several accelerators against the run on one; perfect scaling keeps the last two at
-    1."""
+    """A run on several accelerators against the run on one. Perfect scaling has an efficiency of
+    100 % and an energy ratio of 1."""
 
     accelerators: int
-    speed_up: float
-    efficiency: float
+    speed_up: Estimate
+    efficiency_percent: Estimate
     """Speed-up per accelerator."""
-    energy_per_item_ratio: float
+    energy_per_item_ratio: Estimate
     """J per item as a multiple of that on one accelerator."""
 
 
@@ -313,12 +337,21 @@ def compute_scaling(several: Point, accelerators: int, single: Point) -> Scaling
             f"one at {_cap_w(single):g} W; "
             "scaling needs runs at the same cap"
         )
-    speed_up = several.items_per_s / single.items_per_s
+    spreads = several.spread, single.spread
     return Scaling(
         accelerators=accelerators,
-        speed_up=speed_up,
-        efficiency=speed_up / accelerators,
-        energy_per_item_ratio=several.joules_per_item / single.joules_per_item,
+        speed_up=estimate_ratio_of_points(
+            several.items_per_s / single.items_per_s, spreads, energy=0, time=1
+        ),
+        efficiency_percent=estimate_ratio_of_points(
+            100 * (several.items_per_s / single.items_per_s) / accelerators,
+            spreads,
+            energy=0,
+            time=1,
+        ),
+        energy_per_item_ratio=estimate_ratio_of_points(
+            several.joules_per_item / single.joules_per_item, spreads, energy=1, time=0
+        ),
     )
 
 

@@ -8,7 +8,8 @@ from support.report.html import Element, Line, Report, list_table_ids, read_embe
 from support.report.report_runs import add_sweep, convert_to_baseline, make_run_at_cap
 
 from reporting.report_table import format_number
-from rules.metrics.sweeps import Point, compare, fit_quadratic_peak
+from rules.metrics.gains import compare
+from rules.metrics.sweeps import Point, fit_quadratic_peak
 from rules.testing.frames import EvidenceFrames
 
 
@@ -27,7 +28,7 @@ FIGURES = ("items_per_s", "joules_per_item", "items_per_joule")
 GAINS = (
     "energy_gain_percent",
     "extra_time_percent",
-    "gain_minus_loss_points",
+    "gain_minus_extra_time_points",
     "edp_gain_percent",
     "eds_gain_k15_percent",
     "eds_gain_k2_percent",
@@ -60,15 +61,15 @@ def test_sweep_shows_what_each_cap_saves_and_costs(
         assert [row[key] for key in FIGURES] == pytest.approx(
             [own.items_per_s, own.joules_per_item, own.items_per_joule]
         )
-        assert row["edp_js"] == pytest.approx(against.edp_js)
+        assert row["edp_js"] == pytest.approx(against.edp_js.mean)
         assert [row[key] for key in GAINS] == pytest.approx(
             [
-                against.energy_gain_percent,
-                against.extra_time_percent,
-                against.gain_minus_loss_percent,
-                against.edp_gain_percent,
-                against.eds_gain_percent[1.5],
-                against.eds_gain_percent[2.0],
+                against.energy_gain_percent.mean,
+                against.extra_time_percent.mean,
+                against.gain_minus_extra_time_points.mean,
+                against.edp_gain_percent.mean,
+                against.eds_gain_percent[1.5].mean,
+                against.eds_gain_percent[2.0].mean,
             ]
         )
     assert [row.text("note") for row in shown_rows.values()] == [
@@ -81,7 +82,7 @@ def test_sweep_shows_what_each_cap_saves_and_costs(
     between = fit_quadratic_peak([point(evidence) for evidence in runs])
     assert between is not None
     assert (peak["peak_cap_w"], peak["note"], peak["default_cap_w"]) == (500, None, 700)
-    assert peak.text("quadratic_items_per_joule") == format_number(between.items_per_joule)
+    assert peak.text("quadratic_items_per_joule") == format_number(between.items_per_joule.mean)
     assert shown_rows["500"].text("in_force_w") == "500"
 
 

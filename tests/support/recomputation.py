@@ -9,13 +9,21 @@ from typing import Any
 
 import numpy as np
 from support.report.html import Element
-from support.report.recomputed_results import JOULES, PER_JOULE, RATE, Numbers, Result
+from support.report.recomputed_results import (
+    JOULES,
+    PER_JOULE,
+    RATE,
+    Numbers,
+    Result,
+    list_estimate_columns,
+)
 
 from checker.verdict import Verdict
 from reporting.report_table import ReportTable
 from reporting.sections.planning import DEFAULTS
 from rules.declarations.run import RunDeclaration
 from rules.metrics import comparison, sweeps
+from rules.metrics.gains import compare
 from rules.metrics.power_profile import share_of_control
 from rules.run_summary import submission_key
 
@@ -165,9 +173,9 @@ def compute_scaling(page: ReportPage, result: Result) -> Numbers:
     return {
         **result.numbers,
         "on_one": single.items_per_s,
-        "speed_up": scaling.speed_up,
-        "efficiency_percent": 100 * scaling.efficiency,
-        "energy_per_item_ratio": scaling.energy_per_item_ratio,
+        **list_estimate_columns("speed_up", scaling.speed_up),
+        **list_estimate_columns("efficiency_percent", scaling.efficiency_percent),
+        **list_estimate_columns("energy_per_item_ratio", scaling.energy_per_item_ratio),
     }
 
 
@@ -184,7 +192,7 @@ def compute_sweep_row(page: ReportPage, result: Result) -> Numbers:
     runs = page.list_sweep_runs(result)
     points = sweeps.combine([r.point for r in runs])
     (point,) = [p for p in points if p.cap_w == result.cap_w]
-    change = sweeps.compare(point, sweeps.find_reference(points, get_default_cap_w(runs)))
+    change = compare(point, sweeps.find_reference(points, get_default_cap_w(runs)))
     return {
         "cap_w": point.cap_w,
         "in_force_w": result.numbers["in_force_w"],
@@ -192,13 +200,15 @@ def compute_sweep_row(page: ReportPage, result: Result) -> Numbers:
         "items_per_s": point.items_per_s,
         "joules_per_item": point.joules_per_item,
         "items_per_joule": point.items_per_joule,
-        "energy_gain_percent": change.energy_gain_percent,
-        "extra_time_percent": change.extra_time_percent,
-        "gain_minus_loss_points": change.gain_minus_loss_percent,
-        "edp_js": change.edp_js,
-        "edp_gain_percent": change.edp_gain_percent,
-        "eds_gain_k15_percent": change.eds_gain_percent[1.5],
-        "eds_gain_k2_percent": change.eds_gain_percent[2.0],
+        **list_estimate_columns("energy_gain_percent", change.energy_gain_percent),
+        **list_estimate_columns("extra_time_percent", change.extra_time_percent),
+        **list_estimate_columns(
+            "gain_minus_extra_time_points", change.gain_minus_extra_time_points
+        ),
+        **list_estimate_columns("edp_js", change.edp_js),
+        **list_estimate_columns("edp_gain_percent", change.edp_gain_percent),
+        **list_estimate_columns("eds_gain_k15_percent", change.eds_gain_percent[1.5]),
+        **list_estimate_columns("eds_gain_k2_percent", change.eds_gain_percent[2.0]),
         "n": point.n,
     }
 

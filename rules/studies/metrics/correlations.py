@@ -7,7 +7,8 @@ from typing import Literal
 import numpy as np
 
 from rules.bundle_format.table import Floats
-from rules.studies.metrics.estimates import Figure, student_t95
+from rules.metrics.figures import student_t95
+from rules.studies.metrics.estimates import Figure
 from rules.studies.results import ModelResult
 
 ModelSize = Literal["params", "flops", "activations"]

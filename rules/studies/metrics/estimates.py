@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rules.bundle_format.table import Floats, Mask
-from rules.metrics.figures import STUDENT_T95
+from rules.metrics.figures import student_t95
 
 Interval = tuple[float, float]
 _Z95 = 1.959964
@@ -48,21 +48,6 @@ class GeometricMean:
     sd: float | None
     """Geometric standard deviation, a factor >= 1, with n - 1; None for one value."""
     ci95: Interval | None
-
-
-def student_t95(degrees: int) -> float:
-    """Two-sided 95 % quantile of Student's t for `degrees` >= 1 degrees of freedom."""
-    if degrees <= len(STUDENT_T95):
-        return STUDENT_T95[degrees - 1]
-    # Source: Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.5. The error is below
-    # 0.0001 from 16 degrees on.
-    z, d = _Z95, degrees
-    return (
-        z
-        + (z**3 + z) / (4 * d)
-        + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * d**2)
-        + (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * d**3)
-    )
 
 
 def estimate_geometric_mean(values: Sequence[float] | Floats) -> GeometricMean | None:

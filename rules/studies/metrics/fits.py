@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rules.studies.metrics.estimates import Interval, Median, estimate_median, student_t95
+from rules.metrics.figures import student_t95
+from rules.studies.metrics.estimates import Interval, Median, estimate_median
 from rules.studies.results import ModelResult
 
 _LEAST_SINGULAR_SHARE = 1e-8

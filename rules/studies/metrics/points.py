@@ -21,9 +21,9 @@ from rules.metrics.energy import (
     counter_energies,
     trapezoid_energies,
 )
+from rules.metrics.figures import student_t95
 from rules.metrics.run import agreement
 from rules.protocol import V1_1
-from rules.studies.metrics.estimates import student_t95
 
 SessionBoard = tuple[int, str]
 """Number of a session, and UUID of an accelerator."""

@@ -26,13 +26,13 @@ def test_peak_of_a_parabola_is_found_between_the_caps() -> None:
     caps = (200, 300, 400, 500, 750)
     runs = make_sweep(*(5 - ((cap - 365) / 100) ** 2 / 4 for cap in caps), caps_w=caps)
     peaks, quadratic = find_measured_peak(runs), fit_quadratic_peak(runs)
-    assert (peaks.method, peaks.cap_w, peaks.items_per_joule) == (
+    assert (peaks.method, peaks.cap_w, peaks.items_per_joule.mean) == (
         "measured",
         400,
         pytest.approx(5 - 0.35**2 / 4),
     )
     assert quadratic is not None
-    assert (quadratic.method, quadratic.cap_w, quadratic.items_per_joule) == (
+    assert (quadratic.method, quadratic.cap_w, quadratic.items_per_joule.mean) == (
         "quadratic",
         pytest.approx(365),
         pytest.approx(5),
@@ -59,19 +59,19 @@ def test_interpolation_stays_beside_the_measured_peak_and_not_below_it(
 ) -> None:
     runs = [Point(cap, 1.0, joules, True) for cap, joules in at]
     peaks, quadratic = find_measured_peak(runs), fit_quadratic_peak(runs)
-    assert peaks.items_per_joule == max(1 / p.joules_per_item for p in runs)
+    assert peaks.items_per_joule.mean == max(1 / p.joules_per_item for p in runs)
     if quadratic is None:
         return
     caps = sorted(p.cap_w for p in runs)
     i = caps.index(peaks.cap_w)
     assert caps[i - 1] <= quadratic.cap_w <= caps[i + 1]
-    assert quadratic.items_per_joule >= peaks.items_per_joule * (1 - 1e-9)
+    assert quadratic.items_per_joule.mean >= peaks.items_per_joule.mean * (1 - 1e-9)
 
 
 @pytest.mark.parametrize("values", [(1,), (1, 2), (3, 2, 1), (1, 2, 3), (2, 2, 2)])
 def test_peak_at_an_edge_is_not_interpolated(values: tuple[float, ...]) -> None:
     runs = make_sweep(*values)
-    assert find_measured_peak(runs).items_per_joule == max(values)
+    assert find_measured_peak(runs).items_per_joule.mean == max(values)
     assert fit_quadratic_peak(runs) is None
 
 

@@ -18,6 +18,7 @@ from rules.metrics.figures import Estimate
 from rules.metrics.imbalance import Imbalance, compute_imbalance
 from rules.metrics.power_profile import spread, with_node_overhead
 from rules.metrics.run import mean_clocks
+from rules.metrics.uncertainty import estimate_spread_within_run
 from rules.protocol import PROTOCOLS
 from rules.workloads import workloads
 
@@ -72,7 +73,15 @@ class Result:
     @cached_property
     def point(self) -> sweeps.Point:
         numbers = self.numbers
-        return sweeps.Point(self.cap_w, numbers["items_per_s"], numbers[JOULES], self.comparable)
+        figures = self.loaded_bundle.figures
+        assert figures is not None
+        return sweeps.Point(
+            self.cap_w,
+            numbers["items_per_s"],
+            numbers[JOULES],
+            self.comparable,
+            spread=estimate_spread_within_run(figures.headline),
+        )
 
 
 def list_estimate_columns(key: str, estimate: Estimate | None) -> Numbers:

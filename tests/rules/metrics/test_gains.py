@@ -1,0 +1,285 @@
+"""Energy gain, extra time, EDP and EDS against the reference, their intervals, and the best
+settings: the printed values of Koszczał et al. 2023, and what must hold for any sweep."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.rules.sweep_points import positive_floats
+
+from rules.metrics.best_settings import find_best_settings, list_metrics
+from rules.metrics.energy import MetricsError
+from rules.metrics.figures import Headline, estimate_ratio
+from rules.metrics.gains import compare
+from rules.metrics.sweeps import Point, combine
+from rules.metrics.uncertainty import Spread, estimate_spread_within_run
+
+points = st.builds(Point, positive_floats, positive_floats, positive_floats, st.just(True))
+
+
+# A point against the reference: Koszczał et al. 2023, Table 1, eight GPUs at 170 W against the
+# default of 260 W
+
+
+def make_koszczal_points(
+    time_s: float, default_time_s: float, difference_points: float
+) -> tuple[Point, Point]:
+    """The two runs, as one item of one joule at the default cap.
+
+    The paper prints times (Fig. 7) and gain minus loss (Table 1), from which the energy follows.
+    """
+    energy_ratio = 1 - difference_points / 100 - (time_s / default_time_s - 1)
+    return Point(170, 1 / time_s, energy_ratio, True), Point(260, 1 / default_time_s, 1.0, True)
+
+
+def test_koszczal_from_the_stated_times() -> None:
+    comparison = compare(*make_koszczal_points(93.6, 85.6, 15.03))
+    assert comparison.extra_time_percent.mean == pytest.approx(100 * (93.6 / 85.6 - 1), rel=1e-12)
+    assert round(comparison.extra_time_percent.mean, 2) == 9.35
+    assert round(comparison.energy_gain_percent.mean, 2) == 24.38
+    assert round(comparison.edp_gain_percent.mean, 2) == 17.31  # printed 17.32
+    assert comparison.eds_gain_percent[2.0].mean == pytest.approx(7.515, abs=1e-9)  # printed 7.52
+    # For k = 1.5 the paper prints its best only, 2.26 at 200 W, and neither time nor energy there.
+    assert round(comparison.eds_gain_percent[1.5].mean, 2) == 1.89
+
+
+def test_koszczal_to_every_printed_digit_from_inputs_that_round_to_the_stated() -> None:
+    time_s, default_time_s, difference_points = 93.62, 85.60, 15.0325
+    assert (round(time_s, 1), round(default_time_s, 1), round(difference_points, 2)) == (
+        93.6,
+        85.6,
+        15.03,
+    )
+    comparison = compare(*make_koszczal_points(time_s, default_time_s, difference_points))
+    printed = (
+        comparison.gain_minus_extra_time_points.mean,
+        comparison.edp_gain_percent.mean,
+        comparison.eds_gain_percent[2.0].mean,
+    )
+    assert [round(value, 2) for value in printed] == [15.03, 17.32, 7.52]
+
+
+def test_signs_and_sizes_by_hand() -> None:
+    """Half the energy in 1.25 times the time."""
+    comparison = compare(Point(300, 80, 4.0, True), Point(700, 100, 8.0, True))
+    assert comparison.energy_gain_percent.mean == pytest.approx(50)
+    assert comparison.extra_time_percent.mean == pytest.approx(25)
+    assert comparison.gain_minus_extra_time_points.mean == pytest.approx(25)
+    assert comparison.edp_js.mean == pytest.approx(4.0 / 80)
+    assert comparison.edp_gain_percent.mean == pytest.approx(37.5)
+    eds_gains = {k: gain.mean for k, gain in comparison.eds_gain_percent.items()}
+    assert eds_gains == {1.5: pytest.approx(0), 2.0: pytest.approx(12.5)}
+
+
+@given(points, points)
+def test_eds_gain_at_k_2_is_half_of_gain_minus_extra_time(point: Point, ref: Point) -> None:
+    comparison = compare(point, ref)
+    size = abs(comparison.energy_gain_percent.mean) + abs(comparison.extra_time_percent.mean) + 100
+    assert comparison.eds_gain_percent[2.0].mean == pytest.approx(
+        comparison.gain_minus_extra_time_points.mean / 2, abs=1e-12 * size
+    )
+
+
+@given(points)
+def test_reference_against_itself_gains_nothing(ref: Point) -> None:
+    comparison = compare(ref, ref)
+    assert (
+        comparison.energy_gain_percent.mean,
+        comparison.extra_time_percent.mean,
+        comparison.gain_minus_extra_time_points.mean,
+    ) == (0, 0, 0)
+    assert comparison.edp_gain_percent.mean == 0
+    assert [gain.mean for gain in comparison.eds_gain_percent.values()] == pytest.approx([0, 0])
+
+
+@given(points, points, positive_floats, positive_floats)
+def test_other_units_of_work_and_energy_change_no_share(
+    point: Point, ref: Point, per_s: float, joules: float
+) -> None:
+    def scaled(p: Point) -> Point:
+        return replace(
+            p, items_per_s=p.items_per_s * per_s, joules_per_item=p.joules_per_item * joules
+        )
+
+    before, after = compare(point, ref), compare(scaled(point), scaled(ref))
+    for metric in list_metrics():
+        # A share near zero is a difference of ratios near one, hence the absolute tolerance.
+        assert metric.select_gain(after).mean == pytest.approx(
+            metric.select_gain(before).mean, rel=1e-9, abs=1e-7
+        )
+    assert after.edp_js.mean == pytest.approx(before.edp_js.mean * joules / per_s, rel=1e-9)
+
+
+@given(points, points, st.floats(1.001, 100))
+def test_eds_is_its_formula(point: Point, ref: Point, k: float) -> None:
+    alpha, beta = (k - 1) / (k * ref.joules_per_item), 1 / (k / ref.items_per_s)
+    eds = alpha * point.joules_per_item + beta / point.items_per_s
+    gain = compare(point, ref, eds_k=[k]).eds_gain_percent[k]
+    assert gain.mean == pytest.approx(100 * (1 - eds), rel=1e-9, abs=1e-7)
+
+
+@pytest.mark.parametrize("k", [1.0, 0.5, float("nan"), float("inf")])
+def test_eds_of_a_ratio_that_allows_no_extra_time_is_an_error(k: float) -> None:
+    with pytest.raises(MetricsError, match="ratio of time k above 1"):
+        compare(Point(1, 1, 1, True), Point(2, 1, 1, True), eds_k=[k])
+
+
+# Intervals
+
+CAPS_W = (300.0, 400.0, 500.0, 600.0, 700.0)
+TRUE_POINTS = [
+    Point(cap_w, rate, joules, True)
+    for cap_w, rate, joules in zip(
+        CAPS_W, (70, 84, 93, 98, 100), (4.6, 4.55, 4.7, 4.9, 5.2), strict=True
+    )
+]
+
+
+def simulate_repeats(
+    points: Sequence[Point], repeats: int, rng: np.random.Generator
+) -> list[Point]:
+    """Runs whose J per item spreads by 0.5 % and whose time by 0.3 %, with a correlation of 0.7."""
+    covariance = [[0.005**2, 0.7 * 0.005 * 0.003], [0.7 * 0.005 * 0.003, 0.003**2]]
+    errors = rng.multivariate_normal((0, 0), covariance, size=(len(points), repeats))
+    return [
+        replace(
+            point,
+            joules_per_item=point.joules_per_item * (1 + energy),
+            items_per_s=point.items_per_s / (1 + time),
+        )
+        for point, point_errors in zip(points, errors.tolist(), strict=True)
+        for energy, time in point_errors
+    ]
+
+
+def test_intervals_over_repeats_contain_the_true_gain_in_95_of_100_sweeps() -> None:
+    rng = np.random.default_rng(16)
+    true_gains = compare(TRUE_POINTS[1], TRUE_POINTS[-1])
+    hits = dict.fromkeys(list_metrics(), 0)
+    sweeps_count = 1000
+    for _ in range(sweeps_count):
+        points = combine(simulate_repeats(TRUE_POINTS, 3, rng))
+        comparison = compare(points[1], points[-1])
+        for metric in hits:
+            low, high = metric.select_gain(comparison).ci95 or (0.0, 0.0)
+            hits[metric] += low <= metric.select_gain(true_gains).mean <= high
+    # Four standard errors of a share of 95 % of 1 000.
+    assert all(abs(count / sweeps_count - 0.95) < 0.028 for count in hits.values()), hits
+
+
+def test_interval_of_an_energy_gain_by_hand() -> None:
+    """Fieller's interval from the definition: the ratios at which a t test rejects nothing."""
+    spread = Spread(0.03**2, 0.0, 0.0, 4, "runs")
+    point, reference = (
+        Point(400, 1, 3.0, True, spread=spread),
+        Point(700, 1, 5.0, True, spread=spread),
+    )
+    low, high = compare(point, reference).energy_gain_percent.ci95 or (0.0, 0.0)
+    for gain in (low, high):
+        ratio = 1 - gain / 100
+        error = math.hypot(0.03 * 3.0, ratio * 0.03 * 5.0)
+        assert abs(3.0 - ratio * 5.0) / error == pytest.approx(2.776)  # t with 4 degrees
+
+
+def test_gain_over_a_reference_that_is_not_told_from_zero_has_no_interval() -> None:
+    point, reference = (
+        Point(cap_w, 1, 1.0, True, spread=Spread(0.5**2, 0.0, 0.0, 4, "runs")) for cap_w in (1, 2)
+    )
+    assert compare(point, reference).energy_gain_percent.ci95 is None
+
+
+def test_interval_of_edp_contains_that_energy_and_time_depend_on_each_other() -> None:
+    """A slow run takes more energy: their product spreads more than two independent factors."""
+
+    def find_width(covariance: float) -> float:
+        spread = Spread(1e-6, 1e-6, covariance, 9, "epochs")
+        points = (Point(cap_w, 1, 1.0 + cap_w, True, spread=spread) for cap_w in (1, 2))
+        return compare(*points).edp_gain_percent.half_width
+
+    assert find_width(1e-6) == pytest.approx(find_width(0) * math.sqrt(2), rel=1e-3)
+    assert find_width(-1e-6) == pytest.approx(0, abs=1e-9)
+
+
+def test_spread_within_a_run_finds_the_covariance_of_its_epochs() -> None:
+    rng = np.random.default_rng(3)
+    items = rng.normal(1000, 4, 10)
+    seconds = rng.normal(30, 0.1, 10)
+    joules = 200 * seconds + rng.normal(0, 12, 10)
+    items_per_s = estimate_ratio(items.tolist(), seconds.tolist())
+    headline = Headline(
+        items_per_s_per_accelerator=items_per_s,
+        items_per_s=items_per_s,
+        joules_per_item=estimate_ratio(joules.tolist(), items.tolist()),
+        items_per_joule=None,
+        mean_power_w_per_accelerator=estimate_ratio(joules.tolist(), seconds.tolist()),
+        energy_j_counter=None,
+        energy_j_trapezoid=items_per_s,
+        mfu=None,
+    )
+    spread = estimate_spread_within_run(headline)
+    assert spread is not None and (spread.degrees, spread.basis) == (9, "epochs")
+    # The residuals of both ratios, as multiples of the ratios.
+    energy = joules / joules.mean() - items / items.mean()
+    time = seconds / seconds.mean() - items / items.mean()
+    assert spread.covariance == pytest.approx(float(energy @ time) / 9 / 10)
+    assert spread.energy_variance == pytest.approx(float(energy @ energy) / 9 / 10)
+
+
+def test_spread_between_runs_is_pooled_over_the_sweep_and_serves_single_runs() -> None:
+    within = Spread(1e-8, 1e-8, 0.0, 9, "epochs")
+    runs = [
+        Point(300, 99, 4.0, True, spread=within),
+        Point(300, 101, 4.0, True, spread=within),
+        Point(700, 100, 5.1, True, spread=within),
+        Point(700, 100, 4.9, True, spread=within),
+        Point(500, 100, 4.5, True, spread=within),
+    ]
+    spreads = [point.spread for point in combine(runs)]
+    # Two deviations of 2 % of energy and two of 1 % of time, with two degrees of freedom.
+    energy, time = 2 * 0.02**2 / 2, 2 * 0.01**2 / 2
+    assert [s and (s.degrees, s.basis) for s in spreads] == [(2, "runs")] * 3
+    variances = [(s.energy_variance, s.time_variance) for s in spreads if s]
+    assert variances == [pytest.approx((energy / n, time / n)) for n in (2, 1, 2)]
+    assert [point.spread for point in combine(runs[1::2])] == [within, within]
+
+
+# The best setting by each metric
+
+
+def test_best_setting_of_equals_is_at_the_lower_cap() -> None:
+    points = [Point(cap_w, 1, joules, True) for cap_w, joules in ((1, 2), (2, 1), (3, 1), (4, 2))]
+    for best in find_best_settings(points, points[-1]):
+        assert (best.point.cap_w, best.not_told_apart) == (2, None)
+
+
+def test_cap_that_did_not_hold_is_no_best_setting() -> None:
+    points = [Point(1, 1, 0.1, False), Point(2, 1, 1, True), Point(3, 1, 2, True)]
+    assert {b.point.cap_w for b in find_best_settings(points, points[-1])} == {2}
+
+
+@pytest.mark.parametrize(
+    ("error", "caps_w"), [(1e-5, [400]), (6e-3, [300, 400]), (0.1, list(CAPS_W))]
+)
+def test_settings_that_are_not_told_from_the_best(error: float, caps_w: list[float]) -> None:
+    spread = Spread(error**2, error**2, 0.0, 10, "runs")
+    points = [replace(point, spread=spread) for point in TRUE_POINTS]
+    energy = find_best_settings(points, points[-1])[0]
+    assert energy.point.cap_w == 400
+    assert [p.cap_w for p in energy.not_told_apart or ()] == caps_w
+
+
+def test_settings_of_one_true_gain_are_told_apart_in_5_of_100_sweeps() -> None:
+    """Two settings with the same energy and time: the difference by every metric is zero."""
+    rng = np.random.default_rng(17)
+    truth = [Point(400, 97, 4.2, True), Point(450, 97, 4.2, True), TRUE_POINTS[-1]]
+    sweeps_count = 600
+    apart = dict.fromkeys(list_metrics(), 0)
+    for _ in range(sweeps_count):
+        points = combine(simulate_repeats(truth, 4, rng))
+        for best in find_best_settings(points, points[-1]):
+            apart[best.metric] += len(best.not_told_apart or ()) == 1
+    assert all(abs(count / sweeps_count - 0.05) < 0.036 for count in apart.values()), apart
