@@ -1,12 +1,9 @@
-"""Properties of accelerator boards from the vendors' data sheets: dense peak rates, highest power
-limit and memory.
+"""Properties of accelerator boards from the vendors' data sheets: dense peak rates, power limits
+and memory.
 
-Peak rates come only from here, never from a bundle.
-
-Sources: NVIDIA H100 Tensor Core GPU data sheet (SXM), NVIDIA H200 Tensor Core GPU data sheet (SXM),
-NVIDIA A100 80GB data sheet (SXM), NVIDIA A100 40GB PCIe product brief, NVIDIA H100 PCIe product
-brief, AMD Instinct MI300X data sheet. The NVIDIA sheets give tensor rates with sparsity. The dense
-rates are half of these.
+Peak rates come only from here, never from a bundle. NVIDIA's sheets give tensor rates with sparsity
+from Ampere on. The dense rates are half of these. Each board names its sources. A property that no
+source gives is None.
 """
 
 import math
@@ -16,26 +13,40 @@ from functools import lru_cache
 
 
 @dataclass(frozen=True)
+class Source:
+    """A data sheet, or another publication that states properties of a board."""
+
+    title: str
+    url: str
+
+
+@dataclass(frozen=True)
 class Board:
     """One board model."""
 
     id: str
     vendor: str
     names: tuple[str, ...]
-    """The names that the vendor's library reports for it."""
+    """The names that the vendor's library reports for it. Empty: they are not known, and the rules
+    treat the board as unknown."""
     peak_tflops: Mapping[str, float]
-    """Dense peak rates in TFLOP/s by precision. A multiply-add counts as two."""
-    max_power_w: float
+    """Dense peak rates in TFLOP/s by precision, on matrix units where the board has them for the
+    precision. A multiply-add counts as two."""
+    max_power_w: float | None
     """The highest power limit that can be set."""
-    idle_power_w: float
+    idle_power_w: float | None
     """A lower bound of the power of a working board: even an idle one draws more."""
     memory_tb_per_s: float
     """Memory bandwidth."""
     memory_gib: float
-    boost_mhz: int
+    boost_mhz: int | None
     """The highest clock of the compute units."""
     instant: bool
     """Whether the driver is known to report instantaneous power as well as the average over 1 s."""
+    memory_type: str
+    default_power_w: float | None
+    """The power limit of a board that nobody changed."""
+    sources: tuple[Source, ...]
 
     def highest_peak_tflops(self, precision: str) -> float | None:
         """The dense peak rate of a precision of a run or a study; None if the board has no such
@@ -43,55 +54,130 @@ class Board:
         return self.peak_tflops.get("tf32" if precision == "tf32-conv" else precision)
 
 
-_HOPPER = {"fp64": 66.9, "fp32": 66.9, "tf32": 494.7, "bf16": 989.4, "fp16": 989.4, "fp8": 1978.9}
-_H100_PCIE = {
-    "fp64": 51.2,
-    "fp32": 51.2,
-    "tf32": 378.0,
-    "bf16": 756.0,
-    "fp16": 756.0,
-    "fp8": 1513.0,
-}
-_MI300X = {
-    "fp64": 163.4,
-    "fp32": 163.4,
-    "tf32": 653.7,
-    "bf16": 1307.4,
-    "fp16": 1307.4,
-    "fp8": 2614.9,
-}
-_A100 = {"fp64": 19.5, "fp32": 19.5, "tf32": 156.0, "bf16": 312.0, "fp16": 312.0}
+def _make_peaks(
+    fp64: float | None,
+    fp32: float | None,
+    tf32: float | None,
+    fp16: float,
+    fp8: float | None,
+    has_bf16: bool = True,
+) -> Mapping[str, float]:
+    """Peaks by precision. The rate of bf16 is that of fp16 on boards that have it."""
+    bf16 = fp16 if has_bf16 else None
+    peaks = {"fp64": fp64, "fp32": fp32, "tf32": tf32, "bf16": bf16, "fp16": fp16, "fp8": fp8}
+    return {precision: rate for precision, rate in peaks.items() if rate is not None}
 
-BOARDS = (
-    Board("H200", "NVIDIA", ("NVIDIA H200",), _HOPPER, 700, 40, 4.8, 141, 1980, True),
-    Board("H100", "NVIDIA", ("NVIDIA H100 80GB HBM3",), _HOPPER, 700, 40, 3.35, 80, 1980, True),
-    Board("A100", "NVIDIA", ("NVIDIA A100-SXM4-80GB",), _A100, 400, 30, 2.039, 80, 1410, False),
-    Board("H100 PCIe", "NVIDIA", ("NVIDIA H100 PCIe",), _H100_PCIE, 350, 30, 2.0, 80, 1755, True),
-    Board(
-        "A100 PCIe 40GB",
-        "NVIDIA",
-        ("NVIDIA A100-PCIE-40GB",),
-        _A100,
-        250,
-        25,
-        1.555,
-        40,
-        1410,
-        False,
-    ),
-    Board(
-        "MI300X",
-        "AMD",
-        ("AMD Instinct MI300X", "AMD Instinct MI300X OAM"),
-        _MI300X,
-        750,
-        90,
-        5.3,
-        192,
-        2100,
-        True,
-    ),
+
+_HOPPER = _make_peaks(66.9, 66.9, 494.7, 989.4, 1978.9)
+_HOPPER_NVL = _make_peaks(60.0, 60.0, 417.5, 835.5, 1670.5)
+_H100_PCIE = _make_peaks(51.2, 51.2, 378.0, 756.0, 1513.0)
+_AMPERE = _make_peaks(19.5, 19.5, 156.0, 312.0, None)
+_L40S_PEAKS = _make_peaks(None, 91.6, 183.0, 362.05, 733.0)
+_V100_PEAKS = _make_peaks(7.8, 15.7, None, 125.0, None, has_bf16=False)
+_T4_PEAKS = _make_peaks(None, 8.1, None, 65.0, None, has_bf16=False)
+_RTX_6000_PEAKS = _make_peaks(None, 16.3, None, 130.5, None, has_bf16=False)
+_B200_PEAKS = _make_peaks(37.0, 75.0, 1100.0, 2250.0, 4500.0)
+_B300_PEAKS = _make_peaks(1.25, 75.0, 1125.0, 2250.0, 4500.0)
+_GB200_PEAKS = _make_peaks(40.0, 80.0, 1250.0, 2500.0, 5000.0)
+_GB300_PEAKS = _make_peaks(None, None, None, 2500.0, 5000.0)
+_MI250X_PEAKS = _make_peaks(95.7, 95.7, None, 383.0, None)
+_MI300A_PEAKS = _make_peaks(122.6, 122.6, 490.3, 980.6, 1961.2)
+_MI300X_PEAKS = _make_peaks(163.4, 163.4, 653.7, 1307.4, 2614.9)
+_MI355X_PEAKS = _make_peaks(78.6, 157.3, None, 2516.6, 5033.2)
+
+_NVIDIA = "https://www.nvidia.com/en-us/data-center"
+_NVIDIA_PDF = "https://www.nvidia.com/content/dam/en-zz/Solutions"
+_AMD = "https://www.amd.com/en/products/accelerators/instinct"
+_H100 = Source("NVIDIA H100 Tensor Core GPU data sheet", f"{_NVIDIA}/h100/")
+_H200 = Source("NVIDIA H200 Tensor Core GPU data sheet", f"{_NVIDIA}/h200/")
+_A100 = Source(
+    "NVIDIA A100 Tensor Core GPU data sheet",
+    f"{_NVIDIA_PDF}/Data-Center/a100/pdf/nvidia-a100-datasheet-us-nvidia-1758950-r4-web.pdf",
 )
+_A100_BRIEF = Source(
+    "NVIDIA A100 40GB PCIe product brief, PB-10137-001",
+    "https://docslib.org/doc/3015592/a100-40gb-pcie-product-brief",
+)
+_H100_BRIEF = Source(
+    "NVIDIA H100 PCIe product brief, PB-11133-001",
+    "https://manuals.plus/m/56b0c3ef7d0a1c470c0af8f05a0bd1f29a778007472ba941201fbbb185c9bccd",
+)
+_HELMA = Source("Power capping on H100 and H200, 2026", "https://arxiv.org/abs/2604.11391")
+_RTX_6000 = Source(
+    "NVIDIA Quadro RTX 6000 data sheet",
+    f"{_NVIDIA_PDF}/design-visualization/quadro-product-literature/"
+    "quadro-rtx-6000-us-nvidia-704093-r4-web.pdf",
+)
+_V100 = Source("NVIDIA V100 Tensor Core GPU data sheet", f"{_NVIDIA}/v100/")
+_T4 = Source("NVIDIA T4 data sheet", f"{_NVIDIA}/tesla-t4/")
+_L40S = Source("NVIDIA L40S data sheet", f"{_NVIDIA}/l40s/")
+_GH200 = Source(
+    "NVIDIA GH200 Grace Hopper Superchip data sheet", f"{_NVIDIA}/grace-hopper-superchip/"
+)
+_HGX = Source("NVIDIA HGX platform specifications", f"{_NVIDIA}/hgx/")
+_GB200 = Source("NVIDIA GB200 NVL72 data sheet", f"{_NVIDIA}/gb200-nvl72/")
+_GB300 = Source("NVIDIA GB300 NVL72 data sheet", f"{_NVIDIA}/gb300-nvl72/")
+_MI250X = Source("AMD Instinct MI250X data sheet", f"{_AMD}/mi200/mi250x.html")
+_MI300A = Source("AMD Instinct MI300A data sheet", f"{_AMD}/mi300/mi300a.html")
+_MI300X = Source("AMD Instinct MI300X data sheet", f"{_AMD}/mi300/mi300x.html")
+_MI325X = Source("AMD Instinct MI325X data sheet", f"{_AMD}/mi300/mi325x.html")
+_MI355X = Source("AMD Instinct MI355X data sheet", f"{_AMD}/mi350/mi355x.html")
+
+
+# fmt: off
+BOARDS = (
+    Board("H200", "NVIDIA", ("NVIDIA H200",),
+          _HOPPER, 700, 40, 4.8, 141, 1980, True, "HBM3e", 700, (_H200,)),
+    Board("H200 NVL", "NVIDIA", ("NVIDIA H200 NVL",),
+          _HOPPER_NVL, 600, None, 4.8, 141, 1785, False, "HBM3e", None, (_H200,)),
+    Board("H100", "NVIDIA", ("NVIDIA H100 80GB HBM3",),
+          _HOPPER, 700, 40, 3.35, 80, 1980, True, "HBM3", 700, (_H100,)),
+    Board("H100 94GB HBM2e", "NVIDIA", (),
+          _HOPPER, 700, None, 2.4, 94, 1980, False, "HBM2e", 700, (_H100, _HELMA)),
+    Board("H100 PCIe", "NVIDIA", ("NVIDIA H100 PCIe",),
+          _H100_PCIE, 350, 30, 2.0, 80, 1755, True, "HBM2e", 350, (_H100_BRIEF, _H100)),
+    Board("H100 NVL", "NVIDIA", ("NVIDIA H100 NVL",),
+          _HOPPER_NVL, 400, None, 3.9, 94, None, False, "HBM3", None, (_H100,)),
+    Board("GH200", "NVIDIA", ("NVIDIA GH200 480GB",),
+          _HOPPER, None, None, 4.0, 96, None, False, "HBM3", None, (_GH200,)),
+    Board("A100", "NVIDIA", ("NVIDIA A100-SXM4-80GB",),
+          _AMPERE, 400, 30, 2.039, 80, 1410, False, "HBM2e", 400, (_A100,)),
+    Board("A100 40GB", "NVIDIA", ("NVIDIA A100-SXM4-40GB",),
+          _AMPERE, 400, 30, 1.555, 40, 1410, False, "HBM2", 400, (_A100,)),
+    Board("A100 PCIe 80GB", "NVIDIA", ("NVIDIA A100 80GB PCIe",),
+          _AMPERE, 300, 25, 1.935, 80, 1410, False, "HBM2e", 300, (_A100,)),
+    Board("A100 PCIe 40GB", "NVIDIA", ("NVIDIA A100-PCIE-40GB",),
+          _AMPERE, 250, 25, 1.555, 40, 1410, False, "HBM2", 250, (_A100_BRIEF, _A100)),
+    Board("L40S", "NVIDIA", ("NVIDIA L40S",),
+          _L40S_PEAKS, 350, None, 0.864, 48, 2520, False, "GDDR6", 350, (_L40S,)),
+    Board("V100", "NVIDIA", ("Tesla V100-SXM2-32GB",),
+          _V100_PEAKS, 300, None, 0.9, 32, 1530, False, "HBM2", 300, (_V100,)),
+    Board("T4", "NVIDIA", ("Tesla T4",),
+          _T4_PEAKS, 70, None, 0.32, 16, 1590, False, "GDDR6", 70, (_T4,)),
+    Board("Quadro RTX 6000", "NVIDIA", ("Quadro RTX 6000",),
+          _RTX_6000_PEAKS, 260, None, 0.672, 24, None, False, "GDDR6", 260, (_RTX_6000,)),
+    Board("B200", "NVIDIA", ("NVIDIA B200",),
+          _B200_PEAKS, 1000, None, 7.7, 180, None, False, "HBM3e", None, (_HGX,)),
+    Board("B300", "NVIDIA", ("NVIDIA B300 SXM6 AC",),
+          _B300_PEAKS, 1100, None, 8.0, 288, 2032, False, "HBM3e", None, (_HGX,)),
+    Board("GB200", "NVIDIA", ("NVIDIA GB200",),
+          _GB200_PEAKS, 1200, None, 8.0, 186, None, False, "HBM3e", None, (_GB200,)),
+    Board("GB300", "NVIDIA", ("NVIDIA GB300",),
+          _GB300_PEAKS, 1400, None, 8.0, 288, None, False, "HBM3e", None, (_GB300,)),
+    Board("MI250X", "AMD", (),
+          _MI250X_PEAKS, 560, None, 3.2, 128, 1700, False, "HBM2e", 500, (_MI250X,)),
+    Board("MI300A", "AMD", ("AMD Instinct MI300A",),
+          _MI300A_PEAKS, 760, None, 5.3, 128, 2100, False, "HBM3", 550, (_MI300A,)),
+    Board("MI300X", "AMD", ("AMD Instinct MI300X", "AMD Instinct MI300X OAM"),
+          _MI300X_PEAKS, 750, 90, 5.3, 192, 2100, True, "HBM3", 750, (_MI300X,)),
+    Board("MI325X", "AMD", ("AMD Instinct MI325X",),
+          _MI300X_PEAKS, 1000, None, 6.0, 256, 2100, False, "HBM3e", 1000, (_MI325X,)),
+    Board("MI355X", "AMD", ("AMD Instinct MI355X",),
+          _MI355X_PEAKS, 1400, None, 8.0, 288, 2400, False, "HBM3e", 1400, (_MI355X,)),
+)
+# fmt: on
+"""In the order of the fields, so that boards can be compared. `default_power_w` is None where the
+maker states a configurable range only. That of GH200 covers its CPU too, so it has no power."""
 
 SIMULATED_PREFIX = "Simulated "
 
@@ -111,7 +197,7 @@ def find_board(name: str) -> Board | None:
 
 def highest_power_w(name: str, declared_w: float | None) -> float:
     """Return the highest power limit, in W, of the board with this name. For a board that is not in
-    the rule book it is `declared_w`, or NaN if that is None."""
+    the rule book, or without a limit there, it is `declared_w`, or NaN if that is None."""
     board = find_board(name)
-    max_w = board.max_power_w if board else declared_w
+    max_w = board.max_power_w if board and board.max_power_w is not None else declared_w
     return math.nan if max_w is None else float(max_w)

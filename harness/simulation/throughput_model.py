@@ -108,7 +108,7 @@ def name_figures(workload: Workload, variant: str) -> str:
 def make_control_curves(board: str) -> Iterator[tuple[tuple[str, str], Curve]]:
     """Yield the curves of the control on a board, by board and figures, in TFLOP/s."""
     model = find_board(board)
-    assert model is not None
+    assert model is not None and model.max_power_w is not None
     for workload in filter(attrgetter("is_control"), workloads().values()):
         for variant, precision in workload.variants.items():
             if (peak_tflops := model.peak_tflops.get(precision)) is not None:

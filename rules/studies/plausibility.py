@@ -121,7 +121,8 @@ def _is_above_peak(result: ModelResult) -> bool:
 def _is_outside_limits(result: ModelResult) -> bool:
     setup, power_w = result.setup, result.best.mean_power_w
     board = find_board(setup.board)
-    lowest_w = max(board.idle_power_w if board else 0.0, LOW_SHARE_OF_CAP * (setup.cap_w or 0.0))
+    idle_w = board.idle_power_w if board else None
+    lowest_w = max(idle_w or 0.0, LOW_SHARE_OF_CAP * (setup.cap_w or 0.0))
     return power_w < lowest_w or power_w > CAP_TOLERANCE * (setup.cap_w or np.inf)
 
 

@@ -217,7 +217,7 @@ def test_board_of_which_the_book_knows_nothing_is_left_alone() -> None:
     for column in ("power_mw", "power_avg_mw", "energy_mj"):
         evidence.samples[column] *= 0.5
     for accelerator in evidence.system["nodes"][0]["accelerators"]:
-        accelerator["name"] = "NVIDIA GH200 480GB"
+        accelerator["name"] = "NVIDIA GH300"
     assert "W119" not in list_reporting_rules(evidence)
 
 

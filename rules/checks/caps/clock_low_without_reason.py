@@ -47,6 +47,8 @@ def check(bundle: Bundle) -> Iterator[Violation]:
         # The values in NO_REASON are bits of NVML. Other vendors give these bits other meanings.
         if board is None or not board.vendor == bundle.vendor_of(uuid) == "NVIDIA":
             continue
+        if board.boost_mhz is None:
+            continue
         low_mhz = BELOW_BOOST * board.boost_mhz
         slowdown = samples.floats("slowdown")
         unexplained = samples.floats("sm_mhz") < low_mhz

@@ -48,7 +48,9 @@ def check(bundle: Bundle) -> Iterator[Violation]:
 
 def _check_clocks(bundle: Bundle) -> Iterator[Violation]:
     boards = {uuid: bundle.board_of(uuid) for uuid in bundle.accelerators}
-    highest_mhz = {uuid: board.boost_mhz for uuid, board in boards.items() if board}
+    highest_mhz = {
+        uuid: board.boost_mhz for uuid, board in boards.items() if board and board.boost_mhz
+    }
     sm_mhz = bundle.samples.floats("sm_mhz")
     # NaN, a board that is not known or a clock that was not read, compares as not above.
     too_high = sm_mhz > CLOCK_TOLERANCE * expand_by_accelerator(bundle.samples, highest_mhz)

@@ -59,7 +59,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
         sm_mhz = sm_mhz[np.isfinite(sm_mhz)]
         has_reason = np.isfinite(samples.floats("slowdown"))
         # The cap limits a board at its cap, whatever its clock does.
-        if board is None or uuid in at_cap:
+        if board is None or board.boost_mhz is None or uuid in at_cap:
             continue
         if min(len(sm_mhz), int(has_reason.sum())) < MIN_SAMPLES:
             continue

@@ -81,7 +81,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
 def select_limited(series: Series) -> Mask:
     """Which samples, shape (n,), are under load and limited by the power cap."""
     board = find_board(series.name)
-    boost_mhz = board.boost_mhz if board else np.nan
+    boost_mhz = board.boost_mhz if board and board.boost_mhz else np.nan
     known = POWER_CAP.get(series.vendor, 0) | IDLE.get(series.vendor, 0)
     other_reason = (read_masks(series.samples) & ~np.uint64(known)) != 0
     limited: Mask = (series.sm_mhz < BELOW_BOOST * boost_mhz) & ~other_reason

@@ -30,8 +30,10 @@ RULE = BundleRule(__name__, "W107", Severity.ERROR)
 def check(bundle: Bundle) -> Iterator[Violation]:
     samples = bundle.scored_samples
     boards = {uuid: bundle.board_of(uuid) for uuid in bundle.accelerators}
-    # An unknown board has no known idle power, so its limit is NaN and never exceeded.
-    idle_w = {uuid: board.idle_power_w for uuid, board in boards.items() if board is not None}
+    # A board without a known idle power has the limit NaN, which no reading is below.
+    idle_w = {
+        uuid: board.idle_power_w for uuid, board in boards.items() if board and board.idle_power_w
+    }
     lowest_w = expand_by_accelerator(samples, idle_w)
     for column, read_w in POWER_READERS:
         power_w = read_w(samples)

@@ -120,8 +120,10 @@ def _check_power_and_energy(
 
 def _find_power_unit(board: Board | None, mean_power_w: float) -> str | None:
     """The unit in which an implausible mean power would be plausible for the board."""
+    if board is None or board.idle_power_w is None or board.max_power_w is None:
+        return None
     # Up to twice the maximum, W106 is the better message: no unit gives such a small factor.
-    if board is None or board.idle_power_w <= mean_power_w <= 2 * board.max_power_w:
+    if board.idle_power_w <= mean_power_w <= 2 * board.max_power_w:
         return None
     highest_w = board.max_power_w * (1 + TOLERANCE)
     for factor, unit in POWER_UNITS.items():

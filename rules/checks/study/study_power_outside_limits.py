@@ -40,7 +40,8 @@ def check(bundle: StudyBundle) -> Iterator[Violation]:
     for windows in bundle.windows:
         idle_w = (windows.session.idle_w or {}).get(windows.accelerator.uuid)
         board, cap_w = windows.accelerator.board, windows.session.power.cap_w
-        lowest_w = max(idle_w or 0.0, board.idle_power_w if board else 0.0)
+        board_idle_w = board.idle_power_w if board else None
+        lowest_w = max(idle_w or 0.0, board_idle_w or 0.0)
         for number in windows.rows.tolist():
             power_w = bundle.power_w.get(number, math.nan)
             point, place = bundle.points[number], f"row {number + 1}"

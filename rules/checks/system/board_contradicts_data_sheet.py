@@ -43,12 +43,13 @@ def check(bundle: Bundle) -> Iterator[Violation]:
         if board is None or accelerator.is_simulated:
             continue
         max_w, memory_bytes = accelerator.max_power_w, accelerator.memory_bytes
-        if max_w is not None and max_w > board.max_power_w * POWER_TOLERANCE:
+        sheet_w = board.max_power_w
+        if max_w is not None and sheet_w is not None and max_w > sheet_w * POWER_TOLERANCE:
             yield Violation(
                 SYSTEM,
                 f"{accelerator.pointer}/max_power_w",
                 f"{max_w:g} W",
-                f"at most {board.max_power_w:g} W, by the data sheet of {board.id}",
+                f"at most {sheet_w:g} W, by the data sheet of {board.id}",
             )
         low_bytes, high_bytes = (share * board.memory_gib * 2**30 for share in MEMORY_SHARES)
         if memory_bytes is not None and not low_bytes <= memory_bytes <= high_bytes:

@@ -172,6 +172,7 @@ def test_simulated_boards_stay_below_the_peak_in_every_precision() -> None:
             if board.id not in simulated_boards or precision not in board.peak_tflops:
                 continue
             curve = find_curve(board.id, name_figures(WORKLOAD, variant))
+            assert board.max_power_w is not None
             tflops = curve.compute_items_per_s(board.max_power_w)
             assert tflops == pytest.approx(0.67 * board.peak_tflops[precision])
     known_board = find_board("H200")
