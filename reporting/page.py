@@ -31,7 +31,6 @@ from reporting.sections.planning import DEFAULTS
 from rules import VERSION
 from rules.bundle_format.records import Json
 from rules.finding import Finding, Severity
-from rules.metrics import comparison
 from rules.metrics.node.racks import TOLERANCE_W
 
 FORMAT = "wattmark-report/1"
@@ -90,7 +89,7 @@ def render_page(page: PageModel, output: Path, now: datetime) -> str:
         scripts=[Markup(script) for script in scripts],
         policy=make_policy(scripts),
         defaults=DEFAULTS,
-        board_spread=comparison.BOARD_SPREAD_PERCENT,
+        spread=page.spread,
         now=now,
         rules_version=VERSION,
         bundle_count=len(findings)
@@ -141,7 +140,13 @@ def describe_report(page: PageModel, now: datetime) -> Json:
         "rules_version": VERSION,
         **({"trust_level": page.collected.local_label} if page.collected.local_label else {}),
         "assumptions": asdict(DEFAULTS),
-        "board_spread_percent": comparison.BOARD_SPREAD_PERCENT,
+        "least_difference_percent": {
+            name: {
+                "other_boards": figure.get_single_limit_percent(False),
+                "same_board": figure.get_single_limit_percent(True),
+            }
+            for name, figure in page.spread.by_figure.items()
+        },
         "rack_tolerance_w": TOLERANCE_W,
         "sources": [_cite_paper(paper) for paper in page.collected.papers],
     }

@@ -12,7 +12,9 @@ from reporting.sections.cells import BundleLink
 from reporting.sections.control import add_control_shares, build_control_table
 from reporting.sections.idle import build_idle_table
 from reporting.sections.node_power import build_node_table
+from reporting.sections.repeats import ReportSpread, measure_spread
 from reporting.sections.scaling import build_scaling_table, find_scaled_runs
+from reporting.sections.spread import build_epochs_table, build_repeats_table
 from reporting.sections.sweeps import build_peak_table, build_sweep_table, find_sweeps
 from reporting.traces import build_trace_table
 from rules.workloads import Workload, workloads
@@ -57,6 +59,7 @@ class PageModel:
     control: ReportTable | None
     systems: Sequence[SystemPart]
     evidence: ReportTable | None
+    spread: ReportSpread
     collected: Collected
 
     @property
@@ -84,10 +87,11 @@ class PageModel:
 def build_page_model(collected: Collected, link: BundleLink) -> PageModel:
     """Build the tables of everything collected."""
     rows = add_control_shares(collected.rows)
+    spread = measure_spread(rows)
     sections = [
         section
         for workload in workloads().values()
-        if (section := _build_section(workload, rows, link)) is not None
+        if (section := _build_section(workload, rows, link, spread)) is not None
     ]
     system_rows = overview.group_by_system(rows)
     nodes = [
@@ -100,7 +104,7 @@ def build_page_model(collected: Collected, link: BundleLink) -> PageModel:
         workloads=overview.build_workloads_table(rows),
         systems_table=overview.build_systems_table(rows) if system_rows else None,
         findings=overview.build_findings_table(rows, collected.rejected),
-        what_if=planning.build_what_if_table(rows, link),
+        what_if=planning.build_what_if_table(rows, link, spread),
         rack=racks.build_rack_table(nodes),
         node_shares=racks.list_node_shares(collected.papers),
         whole_nodes=racks.build_whole_nodes_table(nodes),
@@ -116,12 +120,13 @@ def build_page_model(collected: Collected, link: BundleLink) -> PageModel:
             for place, (name, rows_of_system) in enumerate(system_rows, start=1)
         ],
         evidence=overview.build_evidence_table(rows, link),
+        spread=spread,
         collected=collected,
     )
 
 
 def _build_section(
-    workload: Workload, rows: Sequence[ResultRow], link: BundleLink
+    workload: Workload, rows: Sequence[ResultRow], link: BundleLink, spread: ReportSpread
 ) -> WorkloadSection | None:
     workload_rows = [row for row in rows if row.workload == workload.id]
     # Control runs have a table of their own, which compares nothing.
@@ -136,7 +141,7 @@ def _build_section(
     demo = sort_results([row for row in workload_rows if row.standing == "demo"])
     return WorkloadSection(
         workload=workload,
-        tables=list(_build_compared_tables(workload, submitted, published, link)),
+        tables=list(_build_compared_tables(workload, submitted, published, link, spread)),
         demo=list(_build_demo_tables(workload, demo, link)),
         submitted=len(submitted),
         # Several rows of a paper share a caution. The footnote is printed once.
@@ -152,6 +157,7 @@ def _build_compared_tables(
     submitted: Sequence[ResultRow],
     published: Sequence[ResultRow],
     link: BundleLink,
+    spread: ReportSpread,
 ) -> Iterator[ReportTable]:
     compared = (*submitted, *published)
     if not compared:
@@ -160,9 +166,9 @@ def _build_compared_tables(
         workload, compared, link, f"{workload.id}-results", f"{workload.title}: results"
     )
     tables = (
-        compare.build_best_table(workload, compared, link, f"{workload.id}-best"),
-        compare.build_compare_table(workload, compared, link, f"{workload.id}-compare"),
-        compare.build_tuned_table(workload, submitted, link, f"{workload.id}-tuned"),
+        compare.build_best_table(workload, compared, link, f"{workload.id}-best", spread),
+        compare.build_compare_table(workload, compared, link, f"{workload.id}-compare", spread),
+        compare.build_tuned_table(workload, submitted, link, f"{workload.id}-tuned", spread),
         results.build_serving_table(workload, submitted, link, f"{workload.id}-serving"),
     )
     yield from (table for table in tables if table is not None)
@@ -208,6 +214,10 @@ def _build_run_tables(
     if (idle := build_idle_table(workload, rows, link, f"{id}-idle", title)) is not None:
         yield idle
     if rows:
+        title = f"{workload.title}: {prefix}epochs within each run"
+        yield build_epochs_table(workload, rows, link, f"{id}-epochs", title)
+        title = f"{workload.title}: {prefix}spread of repeats"
+        yield build_repeats_table(workload, rows, link, f"{id}-repeats", title)
         yield results.build_power_table(
             workload, rows, link, f"{id}-power", f"{workload.title}: {prefix}clocks and power"
         )

@@ -27,6 +27,7 @@ from rules.metrics.idle import IdleSummary, summarize_idle
 from rules.metrics.imbalance import Imbalance, compute_imbalance
 from rules.metrics.node.figures import NodeHeadline
 from rules.metrics.power_profile import PowerSpread
+from rules.metrics.within_run import WithinRun, describe_epochs
 from rules.run_summary import submission_key
 from rules.workloads import workloads
 
@@ -59,7 +60,8 @@ class RunRecord:
     declaration: RunDeclaration
     system: SystemDeclaration
     environment: EnvironmentDeclaration
-    headline: Headline
+    within_run: WithinRun
+    """The headline with intervals within the run, and how its epochs vary."""
     observed: Sequence[ObservedPower]
     energy_of_record: EnergySource
     serving: ServingFigures | None
@@ -72,6 +74,10 @@ class RunRecord:
     """What node meters measured; None without figures of nodes."""
     idle: IdleSummary | None
     """Idle power and preparation; None if the run did not record them."""
+
+    @property
+    def headline(self) -> Headline:
+        return self.within_run.headline
 
     @property
     def run_id(self) -> str:
@@ -194,7 +200,7 @@ def summarize_bundle(bundle: Bundle) -> RunRecord:
         system=bundle.system_declaration,
         environment=bundle.environment_declaration,
         # The recomputed figures, not those that result.json states.
-        headline=figures.headline,
+        within_run=describe_epochs(figures),
         observed=figures.observed,
         energy_of_record=figures.energy_of_record,
         serving=figures.serving,

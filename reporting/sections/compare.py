@@ -2,8 +2,9 @@
 baseline.
 
 Results are compared only if workload, precision, number of accelerators and scope are equal. A
-difference counts only if the two 95 % intervals do not overlap
-(`rules.metrics.comparison.compare_with_baseline`).
+difference counts only if the two 95 % intervals do not overlap and if it is larger than the spread
+between runs and boards (`rules.metrics.comparison.compare_with_baseline`). The mean over its
+repeats stands for a setting.
 """
 
 from collections import Counter
@@ -16,23 +17,42 @@ from reporting.sections.cells import (
     MARK_COLUMNS,
     BundleLink,
     Cells,
-    list_boards,
+    drop_kind,
     make_figure_cells,
     make_figure_columns,
-    make_mark_cells,
     name_line,
 )
-from rules.metrics.comparison import BOARD_SPREAD_PERCENT, compare_with_baseline, relative_percent
+from reporting.sections.repeats import (
+    JOULES,
+    NO_REPEATS,
+    RATE,
+    RUN_COLUMNS,
+    ReportSpread,
+    Setting,
+    join_repeats,
+    make_repeat_cells,
+    make_run_cells,
+)
+from rules.metrics.comparison import compare_with_baseline, relative_percent
 from rules.workloads import Workload
 
 ABOUT = (
-    "Power is that of the accelerators only. "
-    "A difference counts only if the two 95 % intervals do not overlap; published figures have "
-    "no interval. Two boards of one model differed by "
-    f"{BOARD_SPREAD_PERCENT:g} %: a smaller difference between different boards is within the "
-    "board spread."
+    "Power is that of the accelerators only. Each setting is the mean over its repeats. Its "
+    "interval is within the run for one run, and over runs for several. A difference counts only "
+    "if the two 95 % intervals do not overlap, and if it is larger than the board spread: than "
+    "{:.2g} % in throughput and {:.2g} % in energy for one run each, and than less for repeats on "
+    "several boards. Published figures have no interval."
 )
-COMPARISON_ABOUT = "higher or lower if the 95 % intervals do not overlap"
+COMPARISON_ABOUT = (
+    "higher or lower if the 95 % intervals do not overlap and the difference exceeds the spread "
+    "between boards"
+)
+
+
+def format_about(spread: ReportSpread, prefix: str = "") -> str:
+    """The note below a table of comparisons."""
+    limits = [spread.by_figure[name].get_single_limit_percent(False) for name in (RATE, JOULES)]
+    return prefix + ABOUT.format(*limits)
 
 
 def format_comparison_group(row: ResultRow) -> str:
@@ -44,26 +64,29 @@ def format_comparison_group(row: ResultRow) -> str:
 
 
 def build_compare_table(
-    workload: Workload, rows: Sequence[ResultRow], link: BundleLink, id: str
+    workload: Workload,
+    rows: Sequence[ResultRow],
+    link: BundleLink,
+    id: str,
+    spread: ReportSpread = NO_REPEATS,
 ) -> ReportTable | None:
-    """Each row that may win against the fastest of its group; None unless a group has two rows. The
+    """Each setting that may win against the fastest of its group; None unless a group has two. The
     page lets the reader choose another baseline."""
     compared_rows = [row for row in rows if row.may_win]
     groups = [
-        _sort_by_throughput(group)
+        _sort_by_throughput(join_repeats(group))
         for _, group in groupby(
             sorted(compared_rows, key=format_comparison_group), key=format_comparison_group
         )
     ]
-    # Submitted groups come first, the group with the fastest result before the others.
-    groups.sort(
-        key=lambda group: (group[0].provenance is None, -group[0].items_per_s_per_accelerator.value)
-    )
+    # Submitted groups come first, the group with the fastest setting before the others.
+    groups.sort(key=lambda group: (group[0].runs is None, -_get_throughput(group[0])))
     if not any(len(group) > 1 for group in groups):
         return None
     rate, joules, _ = make_figure_columns(workload.item)
     columns = (
         Column("result", "result"),
+        *RUN_COLUMNS,
         rate,
         Column(
             "rate_percent",
@@ -90,31 +113,40 @@ def build_compare_table(
         ),
         *MARK_COLUMNS,
         Column("cap_w", "cap", "W per accelerator", "count", hidden=True),
-        Column("boards", "boards", hidden=True),
+        Column("boards", "names of the boards", hidden=True),
+        Column("boards_effective", "effective number of boards", "", "number", hidden=True),
     )
     cells: list[Cells] = []
-    for group, names in zip(groups, map(_number_repeats, groups), strict=True):
+    for group, names in zip(groups, map(_name_settings, groups), strict=True):
         cells += [
-            {**_make_comparison_cells(row, group[0], link), "result": name, "against": names[0]}
-            for row, name in zip(group, names, strict=True)
+            {
+                **_make_comparison_cells(setting, group[0], link, spread),
+                "result": name,
+                "against": names[0],
+            }
+            for setting, name in zip(group, names, strict=True)
         ]
-    return ReportTable(
-        id, f"{workload.title}: comparison with a baseline", columns, tuple(cells), ABOUT
-    )
+    title = f"{workload.title}: comparison with a baseline"
+    return ReportTable(id, title, columns, tuple(cells), format_about(spread))
 
 
-def _sort_by_throughput(rows: Iterable[ResultRow]) -> list[ResultRow]:
-    return sorted(rows, key=lambda row: -row.items_per_s_per_accelerator.value)
+def _sort_by_throughput(settings: Iterable[Setting]) -> list[Setting]:
+    return sorted(settings, key=lambda setting: -_get_throughput(setting))
 
 
-def _number_repeats(rows: Sequence[ResultRow]) -> list[str]:
-    """A unique name for each row: its label, with a number if the label repeats. Without the
-    number, a reader could not choose a repeated run as the baseline."""
-    repeats: Counter[str] = Counter()
+def _get_throughput(setting: Setting) -> float:
+    return setting.mean.items_per_s_per_accelerator.value
+
+
+def _name_settings(settings: Sequence[Setting]) -> list[str]:
+    """A unique name for each setting: its label, with a number if the label repeats. Settings with
+    one label differ in batch size, for example. Without the number, a reader could not choose the
+    second as the baseline."""
+    counts: Counter[str] = Counter()
     names = []
-    for label in map(format_label, rows):
-        repeats[label] += 1
-        names.append(label if repeats[label] == 1 else f"{label} ({repeats[label]})")
+    for label in (format_label(setting.mean) for setting in settings):
+        counts[label] += 1
+        names.append(label if counts[label] == 1 else f"{label} ({counts[label]})")
     return names
 
 
@@ -123,43 +155,54 @@ def format_label(row: ResultRow) -> str:
     return name_line(row) if row.cap_w is None else f"{name_line(row)} · {row.cap_w:g} W"
 
 
-def _make_comparison_cells(row: ResultRow, baseline: ResultRow, link: BundleLink) -> Cells:
+def _make_comparison_cells(
+    setting: Setting, baseline: Setting, link: BundleLink, spread: ReportSpread
+) -> Cells:
+    mean, baseline_mean = setting.mean, baseline.mean
     cells: Cells = {
-        "result": format_label(row),
-        "against": format_label(baseline),
-        "like": format_comparison_group(row),
-        "cap_w": row.cap_w,
-        "boards": list_boards(row),
-        **make_figure_cells("items_per_s_per_accelerator", row.items_per_s_per_accelerator),
-        **make_figure_cells("joules_per_item", row.joules_per_item),
-        **make_mark_cells(row, link),
+        "result": format_label(mean),
+        "against": format_label(baseline_mean),
+        "like": format_comparison_group(mean),
+        "cap_w": mean.cap_w,
+        "boards": setting.boards_text,
+        "boards_effective": setting.effective_boards,
+        **make_run_cells(setting),
+        **make_figure_cells(RATE, mean.items_per_s_per_accelerator),
+        **make_figure_cells(JOULES, mean.joules_per_item),
+        **make_repeat_cells(setting, link),
     }
-    same_boards = list_boards(row) == list_boards(baseline)
-    figure_pairs = (
-        ("rate", row.items_per_s_per_accelerator, baseline.items_per_s_per_accelerator),
-        ("joules", row.joules_per_item, baseline.joules_per_item),
-    )
-    for key, figure, baseline_figure in figure_pairs:
+    for prefix, name in (("rate", RATE), ("joules", JOULES)):
+        figure, baseline_figure = getattr(mean, name), getattr(baseline_mean, name)
         if figure is None or baseline_figure is None:
             continue
-        cells[f"{key}_percent"] = relative_percent(figure.value, baseline_figure.value)
-        cells[f"{key}_told"] = (
-            "baseline" if row is baseline else compare_figures(figure, baseline_figure, same_boards)
+        cells[f"{prefix}_percent"] = relative_percent(figure.value, baseline_figure.value)
+        cells[f"{prefix}_told"] = (
+            "baseline"
+            if setting is baseline
+            else compare_figures(
+                figure,
+                baseline_figure,
+                spread.by_figure[name].get_limit_percent(setting, baseline),
+            )
         )
     return cells
 
 
-def compare_figures(figure: Figure, baseline: Figure, same_boards: bool) -> str:
+def compare_figures(figure: Figure, baseline: Figure, limit_percent: float) -> str:
     """The verdict of `rules.metrics.comparison.compare_with_baseline` on two figures."""
     return compare_with_baseline(
-        figure.value, figure.ci95, baseline.value, baseline.ci95, same_boards
+        figure.value, figure.ci95, baseline.value, baseline.ci95, limit_percent
     )
 
 
 def build_best_table(
-    workload: Workload, rows: Sequence[ResultRow], link: BundleLink, id: str
+    workload: Workload,
+    rows: Sequence[ResultRow],
+    link: BundleLink,
+    id: str,
+    spread: ReportSpread = NO_REPEATS,
 ) -> ReportTable | None:
-    """The fastest and the most efficient result of each group at each cap; None if no row has a
+    """The fastest and the most efficient setting of each group at each cap; None if no row has a
     cap."""
     candidates = [
         row for row in rows if row.may_win and row.cap_w is not None and row.items_per_joule
@@ -170,9 +213,10 @@ def build_best_table(
     columns = (
         Column("like", "comparison group"),
         Column("cap_w", "cap", "W per accelerator", "count"),
-        Column("n", "results", "", "count"),
+        Column("n", "settings", "", "count"),
         Column("by", "metric"),
         Column("line", "best configuration"),
+        *RUN_COLUMNS,
         Column("value", "best value", "", "number", interval=True, kinds=True),
         Column("unit", "unit"),
         Column("told", "compared with second", about=COMPARISON_ABOUT),
@@ -184,18 +228,16 @@ def build_best_table(
         return format_comparison_group(row), row.cap_w or 0
 
     for (group_name, _), group in groupby(sorted(candidates, key=key), key=key):
-        group_rows = list(group)
+        settings = join_repeats(group)
         cells += [
-            _make_best_cells(
-                group_rows,
-                group_name,
-                metric,
-                link,
-                per_joule.unit if metric == "efficiency" else f"{workload.item}s/s",
-            )
+            _make_best_cells(settings, metric, link, spread)
+            | {
+                "like": group_name,
+                "unit": per_joule.unit if metric == "efficiency" else f"{workload.item}s/s",
+            }
             for metric in _METRICS
         ]
-    about = f"Throughput is per accelerator. {ABOUT}"
+    about = format_about(spread, "Throughput is per accelerator. ")
     return ReportTable(id, f"{workload.title}: best at each cap", columns, tuple(cells), about)
 
 
@@ -203,56 +245,67 @@ _METRICS = ("throughput", "efficiency")
 
 
 def _make_best_cells(
-    rows: Sequence[ResultRow], group_name: str, metric: str, link: BundleLink, unit: str
+    settings: Sequence[Setting], metric: str, link: BundleLink, spread: ReportSpread
 ) -> Cells:
-    def select_figure(row: ResultRow) -> Figure:
-        figure = row.items_per_joule if metric == "efficiency" else row.items_per_s_per_accelerator
+    def select_figure(setting: Setting) -> Figure:
+        mean = setting.mean
+        figure = (
+            mean.items_per_joule if metric == "efficiency" else mean.items_per_s_per_accelerator
+        )
         assert figure is not None
         return figure
 
-    ordered = sorted(rows, key=lambda row: -select_figure(row).value)
-    first, second = ordered[0], ordered[1] if len(ordered) > 1 else None
-    same_boards = second is not None and list_boards(first) == list_boards(second)
+    first, *others = sorted(settings, key=lambda setting: -select_figure(setting).value)
+    figure_spread = spread.by_figure[JOULES if metric == "efficiency" else RATE]
     return {
-        **make_mark_cells(first, link),
-        "like": group_name,
-        "cap_w": first.cap_w,
-        "n": len(rows),
+        **make_repeat_cells(first, link),
+        **make_run_cells(first),
+        "cap_w": first.mean.cap_w,
+        "n": len(settings),
         "by": metric,
         **make_figure_cells("value", select_figure(first)),
-        "unit": unit,
-        "told": compare_figures(select_figure(first), select_figure(second), same_boards)
-        if second
+        "told": compare_figures(
+            select_figure(first),
+            select_figure(others[0]),
+            figure_spread.get_limit_percent(first, others[0]),
+        )
+        if others
         else "only result",
     }
 
 
 def build_tuned_table(
-    workload: Workload, rows: Sequence[ResultRow], link: BundleLink, id: str
+    workload: Workload,
+    rows: Sequence[ResultRow],
+    link: BundleLink,
+    id: str,
+    spread: ReportSpread = NO_REPEATS,
 ) -> ReportTable | None:
     """Each other variant of a system compared with its baseline at the same cap; None without
     such a pair.
 
-    Precision may differ, because tuning may change it. The fastest of repeated runs represents
-    its variant.
+    Precision may differ, because tuning may change it. The mean over its repeats stands for a
+    setting. Where a variant has several settings, such as batch sizes, the fastest one counts.
     """
     cells: list[Cells] = []
     for _, system_rows in _group_by_system([row for row in rows if row.may_win and row.provenance]):
-        baselines = [row for row in system_rows if row.variant == "baseline"]
+        settings = _sort_by_throughput(join_repeats(system_rows))
+        baselines = [setting for setting in settings if setting.mean.variant == "baseline"]
         if not baselines:
             continue
-        baseline = max(baselines, key=lambda row: row.items_per_s_per_accelerator.value)
-        tuned_rows: dict[str, ResultRow] = {}
-        # In ascending order, so that the fastest repeat replaces the others.
-        for row in sorted(system_rows, key=lambda r: r.items_per_s_per_accelerator.value):
-            if row.variant != "baseline":
-                tuned_rows[f"{row.variant} {row.precision}"] = row
-        cells += [_make_tuned_cells(row, baseline, link) for row in tuned_rows.values()]
+        tuned: dict[str, Setting] = {}
+        for setting in settings:
+            if setting.mean.variant != "baseline":
+                tuned.setdefault(f"{setting.mean.variant} {setting.mean.precision}", setting)
+        cells += [
+            _make_tuned_cells(setting, baselines[0], link, spread) for setting in tuned.values()
+        ]
     if not cells:
         return None
     rate, joules, _ = make_figure_columns(workload.item)
     columns = (
         Column("line", "tuned configuration"),
+        *RUN_COLUMNS,
         Column("cap_w", "cap", "W per accelerator", "count"),
         rate,
         Column("baseline_rate", "baseline throughput", rate.unit, "number", interval=True),
@@ -265,9 +318,10 @@ def build_tuned_table(
         Column("against", "baseline configuration"),
         *(column for column in MARK_COLUMNS if column.key != "line"),
     )
-    about = (
-        "Both runs have the same system, number of accelerators and cap. Precision may differ, "
-        f"because tuning may change it. {ABOUT}"
+    about = format_about(
+        spread,
+        "Both settings have the same system, number of accelerators and cap. Precision may differ, "
+        "because tuning may change it. ",
     )
     return ReportTable(
         id, f"{workload.title}: tuned against baseline", columns, tuple(cells), about
@@ -283,13 +337,15 @@ def _group_by_system(rows: Iterable[ResultRow]) -> list[tuple[tuple[object, ...]
     ]
 
 
-def _make_tuned_cells(row: ResultRow, baseline: ResultRow, link: BundleLink) -> Cells:
-    cells = _make_comparison_cells(row, baseline, link)
-    for key in ("result", "like", "boards"):
+def _make_tuned_cells(
+    setting: Setting, baseline: Setting, link: BundleLink, spread: ReportSpread
+) -> Cells:
+    cells = _make_comparison_cells(setting, baseline, link, spread)
+    for key in ("result", "like", "boards", "boards_effective"):
         del cells[key]
     for key, value in (
-        ("baseline_rate", baseline.items_per_s_per_accelerator),
-        ("baseline_joules", baseline.joules_per_item),
+        ("baseline_rate", baseline.mean.items_per_s_per_accelerator),
+        ("baseline_joules", baseline.mean.joules_per_item),
     ):
-        cells |= {k: v for k, v in make_figure_cells(key, value).items() if not k.endswith("_kind")}
+        cells |= drop_kind(make_figure_cells(key, value))
     return cells

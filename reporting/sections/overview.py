@@ -18,6 +18,7 @@ from reporting.sections.cells import (
     pluralize,
 )
 from reporting.sections.compare import format_label
+from reporting.sections.repeats import Setting, join_repeats
 from rules import VERSION
 from rules.finding import Finding
 from rules.registry import rules_by_id
@@ -27,7 +28,7 @@ from rules.workloads import Workload, workloads
 
 def build_workloads_table(rows: Sequence[ResultRow]) -> ReportTable:
     """The number of results of each workload and standing, and its fastest and most efficient
-    result, each with the trust in it."""
+    setting, each as the mean over its repeats and with the trust in it."""
     columns = (
         Column("workload", "workload"),
         Column("standing", "standing", about="results win within their standing"),
@@ -76,28 +77,33 @@ def _make_winner_cells(workload: Workload, standing: str, rows: Sequence[ResultR
         "excluded": len(rows) - len(candidates),
     }
     if candidates:
-        fastest = max(candidates, key=lambda row: row.items_per_s_per_accelerator.value)
+        fastest = max(
+            join_repeats(candidates), key=lambda s: s.mean.items_per_s_per_accelerator.value
+        )
         cells |= {
-            "fastest": format_label(fastest),
+            "fastest": format_label(fastest.mean),
             "fastest_trust": _describe_trust(fastest),
-            **make_figure_cells("fastest_rate", fastest.items_per_s_per_accelerator),
+            **make_figure_cells("fastest_rate", fastest.mean.items_per_s_per_accelerator),
         }
     if efficient := [row for row in candidates if row.items_per_joule]:
-        most_efficient = max(efficient, key=_get_items_per_joule)
+        most_efficient = max(join_repeats(efficient), key=_get_items_per_joule)
         cells |= {
-            "efficient": format_label(most_efficient),
+            "efficient": format_label(most_efficient.mean),
             "efficient_trust": _describe_trust(most_efficient),
-            **make_figure_cells("efficient_per_joule", most_efficient.items_per_joule),
+            **make_figure_cells("efficient_per_joule", most_efficient.mean.items_per_joule),
         }
     return cells
 
 
-def _describe_trust(row: ResultRow) -> str:
-    return row.provenance.trust if row.provenance else "no evidence"
+def _describe_trust(setting: Setting) -> str:
+    """The trust in a setting; several texts if its runs differ in it."""
+    texts = [row.provenance.trust for row in setting.rows if row.provenance]
+    return "; ".join(dict.fromkeys(texts)) or "no evidence"
 
 
-def _get_items_per_joule(row: ResultRow) -> float:
-    return row.items_per_joule.value if row.items_per_joule else 0.0
+def _get_items_per_joule(setting: Setting) -> float:
+    figure = setting.mean.items_per_joule
+    return figure.value if figure else 0.0
 
 
 def build_systems_table(rows: Sequence[ResultRow]) -> ReportTable:

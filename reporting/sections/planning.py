@@ -6,7 +6,6 @@ changes one.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import fmean
 from typing import Literal
 
 from reporting.report_table import Column, ReportTable
@@ -16,10 +15,17 @@ from reporting.sections.cells import (
     MARK_COLUMNS,
     BundleLink,
     Cells,
-    make_mark_cells,
-    pluralize,
 )
 from reporting.sections.compare import format_comparison_group, format_label
+from reporting.sections.repeats import (
+    JOULES,
+    NO_REPEATS,
+    RATE,
+    ReportSpread,
+    Setting,
+    join_repeats,
+    make_repeat_cells,
+)
 from rules.metrics import comparison
 from rules.metrics.power_profile import NODE_ACCELERATORS, NODE_OVERHEAD_W
 from rules.workloads import workloads
@@ -109,7 +115,10 @@ WHAT_IF_COLUMNS = (
 
 
 def build_what_if_table(
-    rows: Sequence[ResultRow], link: BundleLink, assumptions: Assumptions = DEFAULTS
+    rows: Sequence[ResultRow],
+    link: BundleLink,
+    spread: ReportSpread = NO_REPEATS,
+    assumptions: Assumptions = DEFAULTS,
 ) -> ReportTable | None:
     """Cost, carbon and score of each setting that may win, by workload, comparison group and
     rank; None without results."""
@@ -130,84 +139,49 @@ def build_what_if_table(
             cells += [
                 _make_what_if_cells(result.setting, link, assumptions)
                 | {"score": result.score, "rank": result.rank}
-                for result in _rank(_join_repeats(group), assumptions)
+                for result in _rank(join_repeats(group), spread, assumptions)
             ]
     if not cells:
         return None
-    return ReportTable("what-if", "What-if analysis", WHAT_IF_COLUMNS, tuple(cells), WHAT_IF_ABOUT)
+    limits = [spread.by_figure[name].get_single_limit_percent(False) for name in (RATE, JOULES)]
+    about = WHAT_IF_ABOUT.format(*limits)
+    return ReportTable("what-if", "What-if analysis", WHAT_IF_COLUMNS, tuple(cells), about)
 
 
 WHAT_IF_ABOUT = (
     "Energy is that of the accelerators times the PUE. It does not include idle time, hosts and "
     "network. Results are ranked within one workload, standing, precision and number of "
     "accelerators. Repeats of a setting are one row with their mean. Results share a rank if they "
-    "differ in throughput and in energy by less than the board spread of "
-    f"{comparison.BOARD_SPREAD_PERCENT:g} %. The energy of published results is assumed."
+    "differ by less than two boards may: by {:.2g} % in throughput and by {:.2g} % in energy. The "
+    "energy of published results is assumed."
 )
 
 
-@dataclass(frozen=True)
-class Setting:
-    """The repeated runs of one configuration at one cap, or a published figure, as a mean."""
-
-    rows: Sequence[ResultRow]
-
-    @property
-    def items_per_s_per_accelerator(self) -> float:
-        return fmean(row.items_per_s_per_accelerator.value for row in self.rows)
-
-    @property
-    def joules_per_item(self) -> float:
-        return fmean(row.joules_per_item.value for row in self.rows if row.joules_per_item)
-
-    @property
-    def power_w(self) -> float | None:
-        """Measured mean power per accelerator, or the cap of a published figure."""
-        powers_w = [row.mean_power_w.value for row in self.rows if row.mean_power_w]
-        return fmean(powers_w) if powers_w else self.rows[0].cap_w
-
-
-def _join_repeats(rows: Sequence[ResultRow]) -> list[Setting]:
-    """The rows by setting, in the order of their first rows."""
-    repeats: dict[tuple[object, ...], list[ResultRow]] = {}
-    for number, row in enumerate(rows):
-        # A published figure is never a repeat.
-        key = (row.provenance.run.kind, row.cap_w) if row.provenance else (number,)
-        repeats.setdefault(key, []).append(row)
-    return [Setting(setting_rows) for setting_rows in repeats.values()]
-
-
 def _make_what_if_cells(setting: Setting, link: BundleLink, assumptions: Assumptions) -> Cells:
-    first = setting.rows[0]
-    assert first.joules_per_item is not None
-    joules, rate = setting.joules_per_item, setting.items_per_s_per_accelerator
+    mean = setting.mean
+    assert mean.joules_per_item is not None
+    joules, rate = mean.joules_per_item.value, mean.items_per_s_per_accelerator.value
     kwh_per_million = comparison.site_kwh(joules, 1e6, assumptions.pue)
     kwh_per_year = comparison.site_kwh(
         joules, comparison.items_per_year(assumptions.millions_per_day), assumptions.pue
     )
-    marks = make_mark_cells(first, link)
-    if len(setting.rows) > 1:
-        marks["evidence"] = pluralize(len(setting.rows), "run")
-        marks["bundle"] = " ".join(
-            link(row.provenance.run.path) for row in setting.rows if row.provenance
-        )
     return {
-        **marks,
-        "workload": first.workload,
-        "result": format_label(first),
+        **make_repeat_cells(setting, link),
+        "workload": mean.workload,
+        "result": format_label(mean),
         "items_per_s_per_accelerator": rate,
-        "items_per_s_per_accelerator_kind": first.items_per_s_per_accelerator.kind,
-        "power_w": setting.power_w,
-        "power_w_kind": "measured" if first.mean_power_w else "assumed",
+        "items_per_s_per_accelerator_kind": mean.items_per_s_per_accelerator.kind,
+        "power_w": mean.mean_power_w.value if mean.mean_power_w else mean.cap_w,
+        "power_w_kind": "measured" if mean.mean_power_w else "assumed",
         "joules_per_item": joules,
-        "joules_per_item_kind": first.joules_per_item.kind,
+        "joules_per_item_kind": mean.joules_per_item.kind,
         "eur_per_million": kwh_per_million * assumptions.price_per_kwh,
         "gco2e_per_million": kwh_per_million * assumptions.gco2e_per_kwh,
         "eur_per_year": kwh_per_year * assumptions.price_per_kwh,
         "kgco2e_per_year": kwh_per_year * assumptions.gco2e_per_kwh / 1e3,
         "accelerators_needed": comparison.accelerators_needed(assumptions.millions_per_day, rate),
-        "like": format_comparison_group(first),
-        "cap_w": first.cap_w,
+        "like": format_comparison_group(mean),
+        "cap_w": mean.cap_w,
     }
 
 
@@ -220,17 +194,21 @@ class RankedSetting:
     rank: int
 
 
-def _rank(settings: Sequence[Setting], assumptions: Assumptions) -> list[RankedSetting]:
+def _rank(
+    settings: Sequence[Setting], spread: ReportSpread, assumptions: Assumptions
+) -> list[RankedSetting]:
     """The settings by score, highest first. A setting shares the rank of the best one before it
     from which it cannot be told apart."""
-    highest_rate = max(setting.items_per_s_per_accelerator for setting in settings)
-    highest_joules = max(setting.joules_per_item for setting in settings)
+    highest_rate, highest_joules = (
+        max(values) for values in zip(*map(_list_figures, settings), strict=True)
+    )
 
     def compute_score(setting: Setting) -> float:
+        rate, joules = _list_figures(setting)
         return comparison.score(
-            setting.joules_per_item,
+            joules,
             highest_joules,
-            100 * setting.items_per_s_per_accelerator / highest_rate,
+            100 * rate / highest_rate,
             assumptions.weight,
             assumptions.scaling,
         )
@@ -239,20 +217,26 @@ def _rank(settings: Sequence[Setting], assumptions: Assumptions) -> list[RankedS
     leader: RankedSetting | None = None
     # Equal scores keep the order of the settings, so that the report is the same every time.
     for place, setting in enumerate(sorted(settings, key=compute_score, reverse=True), start=1):
-        is_tie = leader is not None and _is_tie(setting, leader.setting)
+        is_tie = leader is not None and _is_tie(setting, leader.setting, spread)
         rank = leader.rank if leader is not None and is_tie else place
         ranking.append(RankedSetting(setting, compute_score(setting), rank))
         leader = leader if is_tie else ranking[-1]
     return ranking
 
 
-def _is_tie(setting: Setting, leader: Setting) -> bool:
-    """Whether both figures of two settings differ by less than two boards of one model."""
-    figure_pairs = (
-        (setting.items_per_s_per_accelerator, leader.items_per_s_per_accelerator),
-        (setting.joules_per_item, leader.joules_per_item),
-    )
+def _list_figures(setting: Setting) -> tuple[float, float]:
+    """Throughput per accelerator and energy per item."""
+    mean = setting.mean
+    assert mean.joules_per_item is not None
+    return mean.items_per_s_per_accelerator.value, mean.joules_per_item.value
+
+
+def _is_tie(setting: Setting, leader: Setting, spread: ReportSpread) -> bool:
+    """Whether both figures of two settings differ by less than two boards of one model may."""
     return all(
-        abs(comparison.relative_percent(value, leader_value)) < comparison.BOARD_SPREAD_PERCENT
-        for value, leader_value in figure_pairs
+        abs(comparison.relative_percent(value, leader_value))
+        < spread.by_figure[name].get_single_limit_percent(False)
+        for name, value, leader_value in zip(
+            (RATE, JOULES), _list_figures(setting), _list_figures(leader), strict=True
+        )
     )

@@ -19,6 +19,7 @@ from reporting.sections.cells import (
     name_line,
 )
 from reporting.sections.control import CONTROL_COLUMNS, make_control_cells
+from reporting.sections.repeats import RUN_COLUMNS, join_repeats, make_run_cells
 from rules.metrics.power_profile import with_node_overhead
 from rules.workloads import Workload
 
@@ -35,6 +36,7 @@ def build_results_table(
         Column("precision", "precision"),
         Column("batch", "batch", "samples", "count"),
         Column("cap_w", "cap", "W per accelerator", "count", about="requested power cap"),
+        *RUN_COLUMNS,
         Column("in_force_w", "limit read back", "W", about="power limit that the board reported"),
         Column(
             "power_w",
@@ -103,9 +105,11 @@ def _make_all_result_cells(rows: Sequence[ResultRow], link: BundleLink) -> list[
     marks_with_node = mark_points(
         [_make_efficiency_point(row, _get_efficiency_with_node_share(row)) for row in rows]
     )
+    settings = {id(row): setting for setting in join_repeats(rows) for row in setting.rows}
     return [
         {
             **_make_result_cells(row, link),
+            **make_run_cells(settings[id(row)]),
             "front": mark.is_on_front,
             "peak": mark.is_peak,
             "front_node": mark_with_node.is_on_front,

@@ -84,7 +84,7 @@
   }
 
   function isTie(row, leader) {
-    return ["items_per_s_per_accelerator", "joules_per_item"].every((key) => Math.abs(relative(row[key], leader[key])) < about.board_spread_percent);
+    return ["items_per_s_per_accelerator", "joules_per_item"].every((key) => Math.abs(relative(row[key], leader[key])) < about.least_difference_percent[key].other_boards);
   }
 
   // The power that a node is assumed to draw beside its accelerators. The marks of the efficiency charts follow it.
@@ -218,9 +218,16 @@
     const [low, high, from, to] = [row[`${key}_low`], row[`${key}_high`], base[`${key}_low`], base[`${key}_high`]];
     if ([low, high, from, to].some((end) => typeof end !== "number")) return "no interval";
     if (low <= to && from <= high) return "intervals overlap";
-    const same = row.boards === base.boards;
-    if (!same && Math.abs(relative(row[key], base[key])) < about.board_spread_percent) return "within board spread";
+    if (Math.abs(relative(row[key], base[key])) < leastDifference(row, base, key)) return "within board spread";
     return row[key] > base[key] ? "higher" : "lower";
+  }
+
+  // The least difference that counts, in percent: repeats on several boards, or on one and the same board, make it smaller.
+  function leastDifference(row, base, key) {
+    const same = row.boards === base.boards && row.boards !== "" && !row.boards.includes("/");
+    const limit = about.least_difference_percent[key];
+    const counts = [row, base].map((r) => (same ? r.runs : r.boards_effective) || 1);
+    return (same ? limit.same_board : limit.other_boards) * Math.sqrt((1 / counts[0] + 1 / counts[1]) / 2);
   }
 
   function createPanels() {

@@ -53,10 +53,16 @@ class Estimate:
         return (self.ci95[1] - self.ci95[0]) / 2 if self.ci95 else 0.0
 
 
-def student_t95(degrees: int) -> float:
-    """Two-sided 95 % quantile of Student's t for `degrees` >= 1 degrees of freedom."""
+def student_t95(degrees: float) -> float:
+    """Two-sided 95 % quantile of Student's t for `degrees` >= 1 degrees of freedom. Between two
+    whole numbers it is interpolated in their reciprocals, with an error below 0.06 from 2 on."""
     if degrees <= len(STUDENT_T95):
-        return STUDENT_T95[degrees - 1]
+        below = int(degrees)
+        quantile = STUDENT_T95[below - 1]
+        if below == degrees:
+            return quantile
+        share = (1 / below - 1 / degrees) / (1 / below - 1 / (below + 1))
+        return quantile + share * (student_t95(below + 1) - quantile)
     # Source: Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.5. The error is below
     # 0.0001 from 16 degrees on.
     z, d = _Z95, degrees

@@ -23,6 +23,7 @@ from rules.metrics.uncertainty import (
     make_estimate,
     pool_runs,
 )
+from rules.metrics.within_run import describe_epochs
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ def make_point(run: SweepRun) -> Point:
         enforced=is_cap_enforced(run.figures),
         # Without a known peak nothing speaks against the throughput.
         plausible=headline.mfu is None or headline.mfu.mean <= run.max_peak_share,
-        spread=estimate_spread_within_run(headline),
+        spread=estimate_spread_within_run(describe_epochs(run.figures).headline),
     )
 
 

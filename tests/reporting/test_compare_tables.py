@@ -1,14 +1,19 @@
 """The tables that compare results: which rows they compare, and what they say of a difference."""
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
 from support.report.result_rows import make_figure, make_run_row
 
 from reporting.report_table import TableRow
 from reporting.results_model import ResultRow
 from reporting.sections.compare import build_best_table, build_compare_table, build_tuned_table
+from reporting.sections.overview import build_workloads_table
+from reporting.sections.repeats import measure_spread
+from rules.metrics.spread import count_effective_boards
 from rules.workloads import workloads
 
 RESNET = workloads()["resnet50-train"]
@@ -20,25 +25,81 @@ def build_rows(build: Any, rows: Sequence[ResultRow]) -> Sequence[TableRow]:
     return () if table is None else table.rows
 
 
-def test_small_difference_counts_only_on_the_same_boards() -> None:
-    fast, slow_there, slow_elsewhere = (
-        make_run_row(1000, "board-a"),
-        make_run_row(980, "board-a"),
-        make_run_row(979, "board-b"),
+def make_setting(*rates: float, boards: str = "abcdefgh", **fields: Any) -> list[ResultRow]:
+    """One run per rate, on one board each."""
+    return [make_run_row(rate, board, **fields) for rate, board in zip(rates, boards, strict=False)]
+
+
+def test_small_difference_between_single_runs_is_within_the_board_spread() -> None:
+    rows = build_rows(
+        build_compare_table,
+        [
+            make_run_row(979, "b", batch_size=1),
+            make_run_row(1000, "a", batch_size=2),
+            make_run_row(980, "a", batch_size=3),
+            make_run_row(950, "a", batch_size=4),
+        ],
     )
-    rows = build_rows(build_compare_table, [slow_elsewhere, fast, slow_there])
+    # Without repeats on one board, nothing tells how far its own runs are apart.
     assert [(row["rate_told"], row["joules_told"]) for row in rows] == [
         ("baseline", "baseline"),
-        ("lower", "higher"),
         ("within board spread", "within board spread"),
+        ("within board spread", "within board spread"),
+        ("lower", "higher"),
     ]
 
 
-def test_best_result_is_compared_with_the_second_on_its_boards() -> None:
-    for boards, comparison in ((("a", "a"), "higher"), (("a", "b"), "within board spread")):
+def test_repeats_on_several_boards_show_smaller_differences() -> None:
+    spread_rows = make_setting(990, 1000, 1010, 1000, batch_size=1)
+    others = make_setting(973, 983, 963, 973, batch_size=2)
+    (single,) = make_setting(980, batch_size=3)
+    rows = [*spread_rows, *others, single]
+    spread = measure_spread(rows)
+    # Both settings have a standard deviation of sqrt(200 / 3) images/s on four boards.
+    boards = spread.by_figure[RATE].boards
+    assert boards is not None
+    assert (boards.percent, boards.degrees_of_freedom) == (pytest.approx(0.828, abs=0.002), 6)
+    assert (spread.runs, spread.boards, spread.settings) == (8, 4, 2)
+    limit = spread.by_figure[RATE].get_single_limit_percent(same_board=False)
+    assert limit == pytest.approx(2.447 * math.sqrt(2) * boards.percent)
+    table = build_compare_table(RESNET, rows, Path.as_posix, "table", spread)
+    assert table is not None
+    shown = {
+        row["result"]: (row["runs"], row["boards_n"], row[RATE], row["rate_told"])
+        for row in table.rows
+    }
+    name = "node \u00b7 tuned bf16 \u00b7 700 W"
+    assert shown == {
+        name: (4, 4, 1000, "baseline"),
+        # One run each would need 2.86 %. Four boards each need half of it, four against one 2.26 %.
+        f"{name} (2)": (1, 1, 980, "within board spread"),
+        f"{name} (3)": (4, 4, 973, "lower"),
+    }
+
+
+def test_repeats_on_one_board_judge_runs_on_that_board() -> None:
+    repeats = make_setting(1000, 1001, 1002, 1003, 1004, boards="aaaaa", batch_size=1)
+    slower, elsewhere = (
+        make_setting(rate, boards=board, batch_size=batch_size)
+        for rate, board, batch_size in ((992, "a", 2), (990, "b", 3))
+    )
+    rows = [*repeats, *slower, *elsewhere]
+    table = build_compare_table(RESNET, rows, Path.as_posix, "table", measure_spread(rows))
+    assert table is not None
+    assert [row["rate_told"] for row in table.rows] == ["baseline", "lower", "within board spread"]
+
+
+def test_runs_on_one_board_count_as_one_board() -> None:
+    assert count_effective_boards(["a", "b", "c"]) == 3
+    assert count_effective_boards(["a", "a", "a"]) == 1
+    assert count_effective_boards(["a", "a", "a", "b", "c"]) == pytest.approx(25 / 11)
+
+
+def test_best_result_is_compared_with_the_second() -> None:
+    for rate, comparison in ((950, "higher"), (980, "within board spread")):
         rows = build_rows(
             build_best_table,
-            [make_run_row(rate, board) for rate, board in zip((1000, 980), boards, strict=True)],
+            [make_run_row(1000, "a", batch_size=1), make_run_row(rate, "b", batch_size=2)],
         )
         assert [(row["by"], row["told"]) for row in rows] == [
             ("throughput", comparison),
@@ -48,12 +109,25 @@ def test_best_result_is_compared_with_the_second_on_its_boards() -> None:
     assert {row["told"] for row in alone} == {"only result"}
 
 
-def test_fastest_repeat_stands_for_its_variant() -> None:
+def test_mean_over_repeats_stands_for_a_variant() -> None:
     baselines = [make_run_row(rate, "a", variant="baseline") for rate in (300, 310, 305)]
     tuned = [make_run_row(rate, "a") for rate in (1000, 1020, 1010)]
     for rows in ([*baselines, *tuned], [*tuned[::-1], *baselines[::-1]]):
         (row,) = build_rows(build_tuned_table, rows)
-        assert (row[RATE], row["baseline_rate"]) == (1020, 310)
+        assert (row[RATE], row["baseline_rate"], row["runs"]) == (1010, 305, 3)
+        # Over three runs: sd 10, t = 4.303.
+        assert row[f"{RATE}_high"] == pytest.approx(1010 + 4.303 * 10 / math.sqrt(3))
+
+
+def test_one_lucky_run_is_neither_baseline_nor_best() -> None:
+    lucky = make_setting(1100, 900, 900, batch_size=1)
+    steady = make_setting(1000, 1000, 1000, batch_size=2)
+    for rows in ([*lucky, *steady], [*steady, *lucky]):
+        compared = build_rows(build_compare_table, rows)
+        assert [row[RATE] for row in compared] == [1000, 966.6666667]
+        assert build_rows(build_best_table, rows)[0]["value"] == 1000
+        (winner,) = build_workloads_table(rows).rows
+        assert winner["fastest_rate"] == 1000
 
 
 def test_tuned_run_is_compared_with_the_baseline_at_its_cap() -> None:
@@ -93,9 +167,9 @@ def test_run_that_is_not_comparable_is_neither_tuned_nor_baseline() -> None:
 def test_results_are_compared_within_precision_count_and_standing() -> None:
     rows = [
         make_run_row(1000, "a"),
-        make_run_row(900, "a"),
+        make_run_row(900, "a", batch_size=1),
         make_run_row(2000, "a", precision="fp8"),
-        make_run_row(1800, "a", precision="fp8"),
+        make_run_row(1800, "a", precision="fp8", batch_size=1),
         make_run_row(950, "a", "b"),
         make_run_row(5000, "c", standing="demo"),
         make_run_row(800, "a", standing="open"),
@@ -118,8 +192,8 @@ def test_results_are_compared_within_precision_count_and_standing() -> None:
     assert list(groups)[-1] == "published, precision unknown"
 
 
-def test_comparison_needs_two_results_of_one_group_and_numbers_repeats() -> None:
-    first, second = make_run_row(1000, "a"), make_run_row(900, "a")
+def test_comparison_needs_two_settings_of_one_group_and_numbers_equal_names() -> None:
+    first, second = make_run_row(1000, "a"), make_run_row(900, "a", batch_size=1)
     assert build_rows(build_compare_table, [first, make_run_row(900, "a", precision="fp8")]) == ()
     rows = build_rows(build_compare_table, [first, second])
     assert [row["result"] for row in rows] == [
@@ -188,7 +262,10 @@ def test_tuned_run_is_compared_within_its_system_board_and_count() -> None:
 
 def test_columns_that_only_charts_and_exports_need_are_hidden() -> None:
     table = build_compare_table(
-        RESNET, [make_run_row(1000, "a"), make_run_row(980, "a")], Path.as_posix, "table"
+        RESNET,
+        [make_run_row(1000, "a"), make_run_row(980, "a", batch_size=1)],
+        Path.as_posix,
+        "table",
     )
     assert table is not None
     assert {"cap_w", "boards"} <= {column.key for column in table.columns if column.hidden}

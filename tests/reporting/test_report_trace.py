@@ -18,11 +18,12 @@ from click.testing import CliRunner
 from conftest import Submissions
 from support.recomputation import (
     SOURCES,
+    SOURCES_BY_ROW,
     ReportPage,
     get_default_cap_w,
     get_table_kind,
     join_repeats,
-    make_best_source,
+    list_settings,
 )
 from support.report.html import Tree, read_tables
 from support.report.recomputed_results import (
@@ -128,12 +129,12 @@ def test_every_number_of_a_result_is_that_of_the_rules(whole: ReportPage) -> Non
                 "whole-nodes",
             ):
                 continue
-            source = make_best_source(str(row["by"])) if kind == "best" else SOURCES[kind]
+            source = SOURCES_BY_ROW[kind](row) if kind in SOURCES_BY_ROW else SOURCES[kind]
             seen[kind] = seen.get(kind, 0) + agree(
                 row, source(whole, result), f"{row.get('line') or row} in {table.id}"
             )
             traced.add(id(result))
-    assert seen.keys() == {*SOURCES, "best"} and min(seen.values()) >= 8, (
+    assert seen.keys() == {*SOURCES, *SOURCES_BY_ROW} and min(seen.values()) >= 8, (
         "each kind of table was there"
     )
     assert (
@@ -145,19 +146,38 @@ def test_every_number_of_a_result_is_that_of_the_rules(whole: ReportPage) -> Non
 
 def test_every_row_of_a_result_is_in_the_page_once(whole: ReportPage) -> None:
     """A number cannot be right in a row that is missing."""
-    for of in ("results", "compare", "evidence", "system"):
+    for of in ("results", "compare", "evidence", "system", "epochs"):
         shown = [
             whole.find_result(t, row)
             for t in whole.tables
             if get_table_kind(t) == of
             for row in t.rows
         ]
+        if of == "compare":
+            # A row shows all repeats of a setting.
+            shown = [r for one in shown if one for r in join_repeats(whole, one)]
         wanted = {
             # Control runs have a table of their own, which compares nothing.
             "results": lambda r: r.standing != "control",
-            "compare": lambda r: r.may_win and r.standing not in ("demo", "control"),
+            # Without two settings to compare, there is no such table.
+            "compare": lambda r: (
+                r.may_win
+                and r.standing not in ("demo", "control")
+                and f"{r.workload}-compare" in {table.id for table in whole.tables}
+            ),
+            "epochs": lambda r: r.bundle is not None and r.standing != "control",
         }.get(of, lambda r: r.bundle is not None)
         assert sorted(map(id, shown)) == sorted(id(one) for one in whole.results if wanted(one)), of
+
+
+def test_workload_without_comparison_has_one_setting_in_each_group(whole: ReportPage) -> None:
+    missing = {r.workload for r in whole.results if r.standing not in ("demo", "control")} - {
+        table.id.removesuffix("-compare") for table in whole.tables
+    }
+    assert missing
+    for result in whole.results:
+        if result.workload in missing and result.may_win and result.standing != "demo":
+            assert len(list_settings(whole, whole.list_compared(result))) == 1
 
 
 def test_each_setting_that_may_win_is_ranked_once(whole: ReportPage) -> None:
@@ -298,7 +318,7 @@ def test_overview_counts_and_best_figures_are_those_of_the_results(whole: Report
         }
         for prefix, key in (("fastest_rate", RATE), ("efficient_per_joule", PER_JOULE)):
             if candidates:
-                best = max(candidates, key=lambda r: r.numbers[key]).numbers
+                best = max(list_settings(whole, candidates), key=lambda n: n[key])
                 wanted |= {
                     f"{prefix}{end}": best.get(f"{key}{end}") for end in ("", "_low", "_high", "_n")
                 }

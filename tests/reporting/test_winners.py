@@ -78,7 +78,7 @@ def test_closed_open_and_published_results_have_winners_of_their_own() -> None:
 
 def test_unusual_result_wins_only_after_a_review() -> None:
     usual = make_run_row(1000, "a")
-    unusual = make_reviewed_row(make_run_row(2000, "b"), bars=(UNUSUAL,))
+    unusual = make_reviewed_row(make_run_row(2000, "b", batch_size=1), bars=(UNUSUAL,))
     assert list_winners([usual, unusual])["closed"][0] == 1000
     assert unusual.withheld == "not reviewed yet (X114): 2000 images/s"
     # The verdict has no such findings once the bundle is reviewed.

@@ -4,6 +4,7 @@ reader does."""
 import csv
 import io
 import json
+import math
 import re
 from pathlib import Path
 from typing import Any
@@ -122,7 +123,7 @@ def test_what_if_computes_as_the_rules_do(page: Any, browser: Any) -> None:
         for place, row in enumerate(sorted(own, key=lambda r: -r["score"]), start=1):
             is_tie = leader is not None and all(
                 abs(comparison.relative_percent(row[key], leader[key]))
-                < comparison.BOARD_SPREAD_PERCENT
+                < read_limits(page)[key]["other_boards"]
                 for key in (RATE, JOULES)
             )
             assert row["rank"] == (leader["rank"] if leader and is_tie else place)
@@ -153,6 +154,11 @@ def test_pinned_baseline_compares_like_with_like(page: Any) -> None:
     assert "base=" in page.url
 
 
+def read_limits(page: Any) -> Any:
+    """The least differences that count, as the page states them."""
+    return json.loads(page.locator("#about").text_content())["least_difference_percent"]
+
+
 def test_told_apart_in_the_page_as_in_the_rules(page: Any) -> None:
     id = "resnet50-train-compare"
     names = [row["result"] for row in read_rows(page, id) if row["standing"] != "published"]
@@ -175,9 +181,13 @@ def test_told_apart_in_the_page_as_in_the_rules(page: Any) -> None:
                 None if r[f"{RATE}_low"] is None else (r[f"{RATE}_low"], r[f"{RATE}_high"])
                 for r in (row, base)
             ]
-            same = row["boards"] == base["boards"]
+            same = row["boards"] == base["boards"] != ""
+            limits = read_limits(page)[RATE]
+            counts = [r["runs"] if same else r["boards_effective"] or 1 for r in (row, base)]
+            limit = limits["same_board" if same else "other_boards"]
+            limit *= math.sqrt((1 / counts[0] + 1 / counts[1]) / 2)
             assert row["rate_told"] == comparison.compare_with_baseline(
-                row[RATE], ends[0], base[RATE], ends[1], same
+                row[RATE], ends[0], base[RATE], ends[1], limit
             )
             found.add(row["rate_told"])
     assert found == {"higher", "lower", "within board spread", "intervals overlap", "no interval"}

@@ -9,7 +9,6 @@ from conftest import copy_evidence
 
 from reporting.sections.planning import build_what_if_table
 from rules.bundle import Bundle
-from rules.metrics import comparison
 from rules.metrics.comparison import (
     accelerators_needed,
     compare_with_baseline,
@@ -23,42 +22,36 @@ from rules.metrics.run import mean_clocks
 
 
 @pytest.mark.parametrize(
-    ("value", "ci95", "is_same", "text"),
+    ("value", "ci95", "limit_percent", "text"),
     [
-        (110, (109, 111), True, "higher"),
-        (90, (89, 91), False, "lower"),
-        (102, (101.5, 102.5), True, "higher"),
-        (102, (101.5, 102.5), False, "within board spread"),
-        (103.7, (103.5, 103.9), False, "within board spread"),
-        (103.9, (103.7, 104.1), False, "higher"),
-        (96.3, (96.1, 96.5), False, "within board spread"),
-        (96.1, (95.9, 96.3), False, "lower"),
-        (101, (100.9, 101.1), True, "intervals overlap"),
-        (102, (101, 103), True, "intervals overlap"),
-        (98, (97, 99), True, "intervals overlap"),
-        (110, None, True, "no interval"),
+        (110, (109, 111), 3.8, "higher"),
+        (90, (89, 91), 3.8, "lower"),
+        (102, (101.5, 102.5), 1.9, "higher"),
+        (102, (101.5, 102.5), 3.8, "within board spread"),
+        (103.7, (103.5, 103.9), 3.8, "within board spread"),
+        (103.9, (103.7, 104.1), 3.8, "higher"),
+        (96.3, (96.1, 96.5), 3.8, "within board spread"),
+        (96.1, (95.9, 96.3), 3.8, "lower"),
+        (101, (100.9, 101.1), 0.5, "intervals overlap"),
+        (102, (101, 103), 0.5, "intervals overlap"),
+        (98, (97, 99), 0.5, "intervals overlap"),
+        (110, None, 0.5, "no interval"),
     ],
 )
-def test_difference_is_called_one_where_intervals_do_not_touch(
-    value: float, ci95: tuple[float, float] | None, is_same: bool, text: str
+def test_difference_counts_where_intervals_do_not_touch_and_it_reaches_the_limit(
+    value: float, ci95: tuple[float, float] | None, limit_percent: float, text: str
 ) -> None:
-    assert compare_with_baseline(value, ci95, 100, (99, 101), is_same) == text
+    assert compare_with_baseline(value, ci95, 100, (99, 101), limit_percent) == text
 
 
-def test_difference_as_large_as_the_board_spread_is_called_one(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_difference_as_large_as_the_limit_counts() -> None:
     """No float differs from another by exactly 3.8 %, so 25 % takes its place here."""
-    monkeypatch.setattr(comparison, "BOARD_SPREAD_PERCENT", 25.0)
-    assert compare_with_baseline(125, (124, 126), 100, (99, 101), same_boards=False) == "higher"
-    assert (
-        compare_with_baseline(124, (123, 125), 100, (99, 101), same_boards=False)
-        == "within board spread"
-    )
+    assert compare_with_baseline(125, (124, 126), 100, (99, 101), 25) == "higher"
+    assert compare_with_baseline(124, (123, 125), 100, (99, 101), 25) == "within board spread"
 
 
 def test_no_interval_of_the_baseline_tells_nothing() -> None:
-    assert compare_with_baseline(110, (109, 111), 100, None, True) == "no interval"
+    assert compare_with_baseline(110, (109, 111), 100, None, 0) == "no interval"
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ from rules.metrics.imbalance import Imbalance, compute_imbalance
 from rules.metrics.power_profile import spread, with_node_overhead
 from rules.metrics.run import mean_clocks
 from rules.metrics.uncertainty import estimate_spread_within_run
+from rules.metrics.within_run import describe_epochs
 from rules.protocol import PROTOCOLS
 from rules.workloads import workloads
 
@@ -80,7 +81,7 @@ class Result:
             numbers["items_per_s"],
             numbers[JOULES],
             self.comparable,
-            spread=estimate_spread_within_run(figures.headline),
+            spread=estimate_spread_within_run(describe_epochs(figures).headline),
         )
 
 
@@ -100,7 +101,8 @@ def recompute_bundle(verdict: Verdict) -> Result:
     evidence, problems = read_evidence(read_files(verdict.path))
     bundle = Bundle(verdict.path, (), evidence)
     assert not problems and bundle.figures is not None
-    result, headline, epochs = bundle.result, bundle.figures.headline, bundle.figures.epochs
+    within_run = describe_epochs(bundle.figures)
+    result, headline, epochs = bundle.result, within_run.headline, bundle.figures.epochs
     boards = [
         a
         for node in bundle.system["nodes"]
