@@ -8,9 +8,11 @@ from reporting.collect import Collected, read_bundle
 from reporting.report_table import ReportTable
 from reporting.results_model import ResultRow, sort_results
 from reporting.sections import compare, overview, planning, racks, results
+from reporting.sections.boards import build_board_table
 from reporting.sections.cells import BundleLink
 from reporting.sections.control import add_control_shares, build_control_table
 from reporting.sections.idle import build_idle_table
+from reporting.sections.naive import build_naive_table
 from reporting.sections.node_power import build_node_table
 from reporting.sections.repeats import ReportSpread, measure_spread
 from reporting.sections.scaling import build_scaling_table, find_scaled_runs
@@ -56,6 +58,8 @@ class PageModel:
     rack: ReportTable | None
     whole_nodes: ReportTable | None
     node_shares: Sequence[racks.NodeShare]
+    naive: ReportTable | None
+    boards: ReportTable
     control: ReportTable | None
     systems: Sequence[SystemPart]
     evidence: ReportTable | None
@@ -73,8 +77,10 @@ class PageModel:
             self.what_if,
             self.rack,
             self.whole_nodes,
+            self.naive,
             self.control,
             *(system.table for system in self.systems),
+            self.boards,
             self.evidence,
         )
         return [
@@ -108,6 +114,8 @@ def build_page_model(collected: Collected, link: BundleLink) -> PageModel:
         rack=racks.build_rack_table(nodes),
         node_shares=racks.list_node_shares(collected.papers),
         whole_nodes=racks.build_whole_nodes_table(nodes),
+        naive=build_naive_table(rows, link),
+        boards=build_board_table(),
         control=build_control_table(rows, link),
         systems=[
             SystemPart(

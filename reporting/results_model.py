@@ -15,6 +15,7 @@ from rules.finding import Finding
 from rules.metrics import run as metrics
 from rules.metrics.figures import Estimate
 from rules.protocol import CURRENT, PROTOCOLS
+from rules.studies.metrics.naive import RunComparison, compare_run_with_naive, estimate_by_board
 from rules.workloads import Workload, workloads
 
 PUBLISHED_PRECISION = "bf16"
@@ -95,6 +96,8 @@ class ResultRow:
     comparison: Comparison = "level"
     """What of a published row may be compared with other results: its figures, only the course of
     its series over the cap, or nothing."""
+    naive: RunComparison | None = None
+    """Measured energy over the naive estimate; None without energy or MFU."""
     control: ControlShare | None = None
     """None without a control run at the same cap."""
 
@@ -157,6 +160,7 @@ def build_submitted_row(run: RunRecord, verdict: Verdict) -> ResultRow:
     mfu = _make_optional_figure(headline.mfu)
     peak = metrics.peak_flops(declaration, run.system)
     precision = declaration.implementation.precision
+    is_demo_work = declaration.standing == "demo" and run.is_simulated
     exceeds_peak = (
         mfu is not None and peak is not None and mfu.value > PROTOCOLS[run.protocol].max_peak_share
     )
@@ -184,7 +188,8 @@ def build_submitted_row(run: RunRecord, verdict: Verdict) -> ResultRow:
         joules_per_item=_make_optional_figure(headline.joules_per_item),
         items_per_joule=_make_optional_figure(headline.items_per_joule),
         # The FLOPs of simulated work are those of the smoke size, so its MFU means nothing.
-        mfu=None if declaration.standing == "demo" and run.is_simulated else mfu,
+        mfu=None if is_demo_work else mfu,
+        naive=None if is_demo_work else _compare_with_naive(run, names),
         implausible=_explain_excess(mfu.value, peak / 1e12, precision)
         if exceeds_peak and mfu and peak
         else None,
@@ -204,6 +209,15 @@ def build_submitted_row(run: RunRecord, verdict: Verdict) -> ResultRow:
             verdict.trust_level,
         ),
     )
+
+
+def _compare_with_naive(run: RunRecord, names: Sequence[str]) -> RunComparison | None:
+    """Compare a run on boards of one kind, with these names, with the naive estimate."""
+    board = find_board(names[0])
+    if board is None or len(names) > 1:
+        return None
+    estimate = estimate_by_board(board, run.declaration.implementation.precision)
+    return None if estimate is None else compare_run_with_naive(run.headline, estimate)
 
 
 def name_centers(rows: Sequence[ResultRow]) -> list[ResultRow]:

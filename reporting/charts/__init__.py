@@ -36,6 +36,7 @@ def build_charts(table: ReportTable) -> list[Chart]:
         "results": lambda t: [*curves.build_result_charts(t), *bars.build_energy_chart(t)],
         "sweeps": curves.build_sweep_charts,
         "scaling": bars.build_scaling_chart,
+        "factors": bars.build_naive_chart,
         "best": bars.build_best_charts,
         "tuned": bars.build_tuned_chart,
         "power": lambda t: [*spans.build_distribution_chart(t), *curves.build_clock_charts(t)],

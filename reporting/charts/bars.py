@@ -129,6 +129,38 @@ def build_scaling_chart(table: ReportTable) -> list[Chart]:
     ]
 
 
+def build_naive_chart(table: ReportTable) -> list[Chart]:
+    """The energy of each run over its naive estimate, in the order of the table."""
+    key = "over_naive"
+    data = table.data[:_MAX_ROWS]
+    # No line for each run: the name above a mark says which it is.
+    base = _list_rows(alt.Chart(alt.NamedData(table.id)).transform_window(place="row_number()"))
+    highest = max(select_numbers(data, key, f"{key}_high"))
+    title = table.get_column(key).label
+
+    def make_axis(field: str) -> Any:
+        return make_zero_axis(alt.X, field, title, highest)
+
+    bar = base.mark_rule(strokeWidth=2, opacity=0.5).encode(x=make_axis("zero"), x2=f"{key}:Q")
+    marks = base.mark_point(
+        shape="circle", size=90, filled=True, fill="#0072B2", opacity=1, tooltip={"content": "data"}
+    ).encode(
+        x=make_axis(key),
+        # A hollow mark is a result that wins nothing.
+        fillOpacity=alt.condition("datum.doubt || datum.withheld", alt.value(0), alt.value(1)),
+        stroke=alt.value("#0072B2"),
+    )
+    naive = base.mark_tick(thickness=2, size=16, color=INK, orient="vertical").encode(
+        x=make_axis("one")
+    )
+    limit_note = f"First {_MAX_ROWS} rows of the table. " if len(table.rows) > _MAX_ROWS else ""
+    about = f"{limit_note}Upright lines: the naive estimate. {table.about}"
+    alt_text = f"{title} of {len(data)} runs. The table has the same values."
+    layers = alt.layer(bar, naive, marks, _write_names(base)).transform_calculate(zero="0", one="1")
+    chart_spec = build_spec(layers, 8 + _ROW_PX * len(data))
+    return [Chart(f"{table.id}-marks", table.title, about, alt_text, table, chart_spec)]
+
+
 def build_best_charts(table: ReportTable) -> list[Chart]:
     """The best configuration at each cap, by throughput and by efficiency."""
     charts = []

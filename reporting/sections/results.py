@@ -19,6 +19,7 @@ from reporting.sections.cells import (
     name_line,
 )
 from reporting.sections.control import CONTROL_COLUMNS, make_control_cells
+from reporting.sections.naive import NAIVE_COLUMNS, make_naive_cells
 from reporting.sections.repeats import RUN_COLUMNS, join_repeats, make_run_cells
 from rules.metrics.power_profile import with_node_overhead
 from rules.workloads import Workload
@@ -67,6 +68,7 @@ def build_results_table(
             kinds=True,
             about="model FLOPs utilisation: share of the dense peak of the board",
         ),
+        *(NAIVE_COLUMNS if any(row.naive for row in rows) else ()),
         *(CONTROL_COLUMNS if any(row.control for row in rows) else ()),
         *MARK_COLUMNS,
         Column("accelerator", "accelerator", hidden=True),
@@ -162,6 +164,7 @@ def _make_result_cells(row: ResultRow, link: BundleLink) -> Cells:
         "mfu_percent": None if row.mfu is None else row.mfu.value * 100,
         "mfu_percent_kind": None if row.mfu is None else row.mfu.kind,
         "held": row.cap_enforced,
+        **make_naive_cells(row),
         **make_control_cells(row),
         **make_mark_cells(row, link),
     }

@@ -453,6 +453,7 @@ SOURCES: Mapping[str, Source] = {
     "results": add_runs,
     "epochs": list_epoch_figures,
     "control": list_numbers,
+    "factors": list_numbers,
     "system": list_numbers,
     "power": list_numbers,
     "compare": compare_with_fastest,

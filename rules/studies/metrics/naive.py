@@ -7,7 +7,8 @@ and the choice of the peak, change it by up to 32. So each comparison names both
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rules.boards import find_board
+from rules.boards import Board, find_board
+from rules.metrics.figures import Estimate, Headline
 from rules.studies.metrics.estimates import GeometricMean, estimate_geometric_mean
 from rules.studies.results import ModelResult, Setup
 
@@ -41,6 +42,42 @@ class NaiveComparison:
     factor: GeometricMean
     smallest: float
     largest: float
+
+
+@dataclass(frozen=True)
+class RunComparison:
+    """How many times the naive estimate a run needs. It equals (W / board W) / MFU."""
+
+    numerator: str
+    denominator: str
+    factor: Estimate
+    """With the interval of the energy per item, because the estimate is a constant."""
+
+
+def estimate_by_board(board: Board, precision: str) -> NaiveEstimate | None:
+    """The estimate by the dense peak and the highest power of the board at hand. None if one of the
+    two is not known."""
+    peak_tflops = board.highest_peak_tflops(precision)
+    if peak_tflops is None or board.max_power_w is None:
+        return None
+    return NaiveEstimate(peak_tflops, f"dense {precision} peak of {board.id}", board.max_power_w)
+
+
+def compare_run_with_naive(headline: Headline, estimate: NaiveEstimate) -> RunComparison | None:
+    """Compare the energy per item of a run with an estimate that has the peak of its MFU. Returns
+    None if energy or MFU are not known."""
+    joules, mfu = headline.joules_per_item, headline.mfu
+    rate = headline.items_per_s_per_accelerator.mean
+    if joules is None or mfu is None or not mfu.mean > 0 or not rate > 0:
+        return None
+    naive_joules = estimate.compute_joules(mfu.mean * estimate.peak_tflops * 1e12 / rate)
+    factor = Estimate(
+        joules.mean / naive_joules,
+        joules.n,
+        None if joules.sd is None else joules.sd / naive_joules,
+        joules.ci95 and (joules.ci95[0] / naive_joules, joules.ci95[1] / naive_joules),
+    )
+    return RunComparison("measured J per item", estimate.describe(), factor)
 
 
 def choose_estimates(setup: Setup) -> tuple[NaiveEstimate, ...]:

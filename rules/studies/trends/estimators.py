@@ -4,14 +4,12 @@ differ by a factor of several.
 - The trend estimator takes the efficiency that the trend of boards has at a date (Desislavov et
   al. 2023).
 - The board estimator takes the dense peak and the power of the board at hand (Yang et al. 2024
-  test it; `rules.studies.metrics.naive`).
+  test it; `rules.studies.metrics.naive.estimate_by_board`).
 """
 
 from dataclasses import dataclass
 from datetime import date
 
-from rules.boards import Board
-from rules.studies.metrics.naive import NaiveEstimate
 from rules.studies.trends.regressions import TrendLine
 
 DAY_S = 86_400
@@ -35,14 +33,6 @@ class TrendEstimate:
     def compute_joules(self, gflops: float) -> float:
         """Energy of an inference with these GFLOPs, a multiply-add counted as two."""
         return gflops / self.gflops_per_w
-
-
-def choose_board_estimate(board: Board, precision: str) -> NaiveEstimate | None:
-    """FLOPs times the board power over its dense peak. None if one of the two is not known."""
-    peak_tflops = board.highest_peak_tflops(precision)
-    if peak_tflops is None or board.max_power_w is None:
-        return None
-    return NaiveEstimate(peak_tflops, f"dense {precision} peak of {board.id}", board.max_power_w)
 
 
 def compute_person_power_w(joules: float, inferences_per_s: float) -> float:

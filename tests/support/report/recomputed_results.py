@@ -136,11 +136,18 @@ def recompute_bundle(verdict: Verdict) -> Result:
         "power_apart_percent": convert_to_percent(imbalance.mean_power),
         "sm_apart_percent": convert_to_percent(imbalance.mean_sm_clock),
     }
+    board = find_board(boards[0]["name"])
+    assert board is not None and board.max_power_w is not None
+    if not simulated:
+        rate = headline.items_per_s_per_accelerator.mean
+        scale = rate / (headline.mfu.mean * board.max_power_w)
+        figures |= {
+            key.replace(JOULES, "over_naive"): value if key.endswith("_n") else scale * value
+            for key, value in list_estimate_columns(JOULES, headline.joules_per_item).items()
+        }
     cap_enforced = all(observed.cap_enforced for observed in bundle.figures.observed) and not any(
         f.rule == "X101" for f in verdict.findings
     )
-    board = find_board(boards[0]["name"])
-    assert board is not None
     comparable = cap_enforced and headline.mfu.mean <= PROTOCOLS[result["protocol"]].max_peak_share
     return Result(
         workload=result["workload"],

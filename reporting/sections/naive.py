@@ -1,0 +1,80 @@
+"""Measured energy over the naive estimate: the columns of each result, and all runs together."""
+
+from collections.abc import Sequence
+
+from reporting.report_table import Column, ReportTable
+from reporting.results_model import ResultRow
+from reporting.sections.cells import MARK_COLUMNS, BundleLink, Cells, make_mark_cells, name_line
+
+_FACTOR = Column(
+    "over_naive",
+    "measured / naive",
+    "",
+    "number",
+    3,
+    about="measured energy per item over FLOPs per item / dense peak \u00d7 highest power of the "
+    "board; the same as (mean power / highest power) / MFU",
+    interval=True,
+)
+_ESTIMATE = Column(
+    "naive_estimate", "naive estimate", about="the denominator; the numerator is measured J/item"
+)
+NAIVE_COLUMNS = (
+    _FACTOR,
+    Column(_ESTIMATE.key, _ESTIMATE.title, about=_ESTIMATE.about, hidden=True),
+)
+
+
+def make_naive_cells(row: ResultRow) -> Cells:
+    """The cells of `NAIVE_COLUMNS`; none if a run has no energy or no MFU."""
+    if row.naive is None:
+        return {}
+    factor = row.naive.factor
+    low, high = factor.ci95 or (None, None)
+    return {
+        "over_naive": factor.mean,
+        "over_naive_low": low,
+        "over_naive_high": high,
+        "over_naive_n": factor.n,
+        "naive_estimate": row.naive.denominator,
+    }
+
+
+def build_naive_table(rows: Sequence[ResultRow], link: BundleLink) -> ReportTable | None:
+    """All runs of workloads with their energy over the naive estimate, by workload and factor; None
+    if there are none."""
+    compared = [
+        (row.workload, row.naive.factor.mean, row)
+        for row in rows
+        if row.naive is not None and row.standing in ("closed", "open")
+    ]
+    if not compared:
+        return None
+    columns = (
+        Column("workload", "workload"),
+        Column("cap_w", "cap", "W per accelerator", "count"),
+        Column("power_w", "mean power", "W", "number"),
+        Column("mfu_percent", "MFU", "%", "number", 3),
+        _FACTOR,
+        _ESTIMATE,
+        *MARK_COLUMNS,
+    )
+    cells: list[Cells] = [
+        {
+            "workload": row.workload,
+            "cap_w": row.cap_w,
+            "power_w": row.mean_power_w.value if row.mean_power_w else None,
+            "mfu_percent": row.mfu.value * 100 if row.mfu else None,
+            **make_naive_cells(row),
+            **make_mark_cells(row, link),
+            "line": f"{row.workload} · {name_line(row)}",
+        }
+        for _, _, row in sorted(compared, key=lambda entry: entry[:2])
+    ]
+    about = (
+        "Numerator: measured energy of the accelerators per item. Denominator: FLOPs per item / "
+        "dense peak at the precision of the run \u00d7 highest power of the board. A factor of 1 "
+        "would be a board that computes at its peak all the time."
+    )
+    title = "Measured energy over the naive estimate"
+    return ReportTable("naive-factors", title, columns, tuple(cells), about)
