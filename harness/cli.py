@@ -18,6 +18,7 @@ from harness.cli_options import (
     HEAD,
     NODE,
     NODES,
+    SM_CLOCK,
     add_burn_options,
     add_reproduce_options,
     add_shared_options,
@@ -43,6 +44,7 @@ def main() -> None:
 @NODE
 @HEAD
 @CAP
+@SM_CLOCK
 @click.option(
     "--resume",
     type=click.Path(path_type=Path),

@@ -120,6 +120,13 @@ CAP = click.option(
     help="power cap of each accelerator; if another cap is in force, the run sets this one and "
     "restores the former cap at its end",
 )
+SM_CLOCK = click.option(
+    "--sm-clock",
+    "sm_clock_mhz",
+    metavar="MHZ",
+    type=click.IntRange(1),
+    help="lock the SM clock of each accelerator during the run; standing open",
+)
 DRY_RUN = click.option(
     "--dry-run", is_flag=True, help="show the checks before the run and run nothing"
 )

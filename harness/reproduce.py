@@ -58,6 +58,7 @@ def make_reproduction_request(
             "gpus": settings.accelerators // settings.nodes,
             "nodes": settings.nodes,
             "cap_w": run.power.cap_w,
+            "sm_clock_mhz": run.power.sm_clock_mhz,
             "smoke": run.size == "smoke" and run.implementation.name != SIMULATED_WORK,
             "meter": meter,
             "simulate": None,

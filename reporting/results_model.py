@@ -83,6 +83,8 @@ class ResultRow:
     variant: str | None = None
     precision: str | None = None
     batch_size: int | None = None
+    sm_clock_mhz: int | None = None
+    """The SM clock at which the run locked every accelerator; None if it locked none."""
     limits_w: tuple[float, ...] = ()
     """The power limits that were read back, each once."""
     mean_power_w: Figure | None = None
@@ -175,6 +177,7 @@ def build_submitted_row(run: RunRecord, verdict: Verdict) -> ResultRow:
         variant=declaration.implementation.variant,
         precision=precision,
         batch_size=declaration.settings.batch_size,
+        sm_clock_mhz=declaration.power.sm_clock_mhz,
         cap_w=declaration.power.cap_w,
         limits_w=run.limits_w,
         mean_power_w=_make_figure(headline.mean_power_w_per_accelerator),
@@ -243,7 +246,8 @@ def _fold_system(name: str) -> str:
 def name_submitted_line(row: ResultRow) -> str:
     """The configuration that all caps of a submitted line share."""
     precision = "" if row.precision == row.variant else f" {row.precision}"
-    return f"{row.system}{format_accelerator_count(row)} · {row.variant}{precision}"
+    clock = "" if row.sm_clock_mhz is None else f" · {row.sm_clock_mhz} MHz"
+    return f"{row.system}{format_accelerator_count(row)} · {row.variant}{precision}{clock}"
 
 
 def format_accelerator_count(row: ResultRow) -> str:

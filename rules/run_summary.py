@@ -172,6 +172,7 @@ CONFIGURATION_NAMES = (
     "corpus sha256",
     "options",
     "host load",
+    "SM clock in MHz",
     "prompt tokens",
     "output tokens",
     "request rate",
@@ -216,6 +217,7 @@ def read_configuration(bundle: Bundle) -> tuple[tuple[object, ...], tuple[object
         tuple(sorted((settings.options or {}).items())),
         # Without the version of the program.
         settings.host_load and settings.host_load.partition(" ")[0],
+        run.power.sm_clock_mhz,
         *(
             (requests.prompt_tokens, requests.output_tokens, requests.rate_per_s)
             if requests

@@ -25,6 +25,9 @@ APPLICATION_CLOCKS = {"NVIDIA": 0x2, "simulated": 0x2}
 SYNC_BOOST = {"NVIDIA": 0x10, "simulated": 0x10}
 """The board waits for the slowest of a group that boosts together."""
 
+CLOCK_TOLERANCE_MHZ = 30
+"""A sampled SM clock may differ from the locked one by so much: two steps of 15 MHz."""
+
 
 def get_invalid_mask(protocol: Protocol, vendor: str) -> int:
     """The bits that no scored sample of a board of this vendor may have; 0 where their meaning is

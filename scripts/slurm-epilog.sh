@@ -1,6 +1,6 @@
 #!/bin/sh
-# A Slurm epilog (`Epilog=` in slurm.conf): restores the power caps, and the performance levels of AMD, that a job has left,
-# however it ended. Slurm kills all processes in the cgroup of a job, also the watchdog of `bench-submit run --cap`.
+# A Slurm epilog (`Epilog=` in slurm.conf): restores the power caps, the performance levels of AMD and the SM clocks of NVIDIA that a
+# job has left, however it ended. Slurm kills all processes in the cgroup of a job, also the watchdog of `bench-submit run --cap`.
 #
 # It acts if scripts/wattmark-cap has set a limit, or if a run has left its journal or registered boards. If it fails, Slurm drains the node, as it
 # should: its GPUs do not have their usual settings.
@@ -86,6 +86,32 @@ LEVELS
     return "$status"
 }
 
+# The boards whose SM clock a run has locked, and those whose journal is lost, as lines.
+locked_boards() {
+    journals | while IFS= read -r file; do
+        awk -F '"' '$2 == "uuid" { name = $4 } $2 == "locked_mhz" && $3 !~ /null/ { print name }' "$file"
+    done
+    registered_boards | while IFS= read -r link; do
+        [ -e "$link" ] || echo "${link##*/}"
+    done
+}
+
+# Only NVIDIA's boards can have a lock.
+unlock_clocks() {
+    command -v nvidia-smi >/dev/null || return 0
+    status=0
+    while read -r name; do
+        [ -n "$name" ] || continue
+        if ! timeout -k 5 "$CAP_TIMEOUT_S" nvidia-smi -i "$name" -rgc >/dev/null 9>&-; then
+            log "$name: SM clock not unlocked"
+            status=1
+        fi
+    done <<LOCKED
+$(locked_boards)
+LOCKED
+    return "$status"
+}
+
 is_needed || exit 0
 # The lock of the runs. A watchdog that outlived its run may be restoring the limits now.
 if [ -d "${JOURNAL%/*}" ]; then
@@ -100,7 +126,10 @@ message=$(timeout -k 5 "$CAP_TIMEOUT_S" "$WATTMARK_CAP" "$SITE_CAP" 2>&1 9>&-) |
     log "caps not restored: $message (status $?)"
     exit 1
 }
-restore_levels || exit 1
+failed=0
+restore_levels || failed=1
+unlock_clocks || failed=1
+[ "$failed" = 0 ] || exit 1
 journals | while IFS= read -r file; do rm -f "$file"; done
 registered_boards | while read -r link; do rm -f "$link"; done
 rm -f "$STAMP"

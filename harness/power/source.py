@@ -166,6 +166,25 @@ class CapControl(SettingsReader):
         raise MeterError(f"{uuid}: the meter cannot set a power state")
 
 
+class ClockControl(ABC):
+    """Optional for a source: locks the SM clock of accelerators. Drivers do not report a lock, so
+    that only the clocks under load show it, and the lock before the run cannot be restored."""
+
+    @abstractmethod
+    def list_sm_clocks(self, uuid: str) -> list[int]:
+        """The SM clocks in MHz to which the board can be locked, none if it has no lock. Raises
+        MeterError."""
+
+    @abstractmethod
+    def lock_sm_clock(self, uuid: str, sm_mhz: int) -> None:
+        """Keep the SM clock at `sm_mhz`; a power cap can still lower it. Raises as
+        `CapControl.set_cap` does."""
+
+    @abstractmethod
+    def reset_sm_clock(self, uuid: str) -> None:
+        """Remove the lock. Raises as `CapControl.set_cap` does."""
+
+
 def read_back(source: PowerSource, uuid: str, own_pids: frozenset[int] = frozenset()) -> Readback:
     """Read limits and state of an accelerator; all None if the source cannot read them."""
     return source.readback(uuid, own_pids) if isinstance(source, SettingsReader) else Readback()
@@ -175,6 +194,13 @@ def cap_control(source: PowerSource) -> CapControl:
     """The cap control of a source. Raises MeterError if it has none."""
     if not isinstance(source, CapControl):
         raise MeterError("the meter cannot set power caps")
+    return source
+
+
+def clock_control(source: PowerSource) -> ClockControl:
+    """The clock control of a source. Raises MeterError if it has none."""
+    if not isinstance(source, ClockControl):
+        raise MeterError("the meter cannot lock SM clocks")
     return source
 
 

@@ -93,7 +93,9 @@ def resume(directory: Path) -> bool:
             f"{directory}: a run over several nodes cannot be resumed; start it anew on all nodes"
         )
     with interrupts.raise_interrupts(), simulate_boards(_get_simulated_boards(plan.meter)):
-        machine = preflight.inspect_machine(plan.meter, len(plan.devices), plan.cap_w)
+        machine = preflight.inspect_machine(
+            plan.meter, len(plan.devices), plan.cap_w, sm_clock_mhz=plan.sm_clock_mhz
+        )
         if machine.devices != plan.devices:
             raise MachineError(
                 f"{directory}: the run was planned for other accelerators than those found now; "

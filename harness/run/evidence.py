@@ -379,15 +379,19 @@ def make_dates(shares: Sequence[NodeShare]) -> Json:
 
 
 def _make_power(plan: Plan, shares: Sequence[NodeShare]) -> Json:
-    """Return `power` of result.json: the declared power setting.
+    """Return `power` of result.json: the declared power setting and SM clock.
 
     If a node set the cap for the run, the former limits of all accelerators are added. The former
     power states are added for accelerators whose state was not the declared one.
     """
     found_state = {uuid: state for share in shares for uuid, state in share.found_state.items()}
-    states = {"state": plan.state, **({"found_state": found_state} if found_state else {})}
+    settings: Json = {"cap_w": plan.cap_w, "state": plan.state}
+    if found_state:
+        settings["found_state"] = found_state
+    if plan.sm_clock_mhz is not None:
+        settings["sm_clock_mhz"] = plan.sm_clock_mhz
     if all(share.found_mw is None for share in shares):
-        return {"mode": "as-found", "cap_w": plan.cap_w, **states}
+        return {"mode": "as-found", **settings}
     assert plan.cap_w is not None
     # A node that found the planned cap in force has no `found_mw`. Its former limit is that cap.
     in_force_mw = round(1e3 * plan.cap_w)
@@ -396,4 +400,4 @@ def _make_power(plan: Plan, shares: Sequence[NodeShare]) -> Json:
         found_mw |= share.found_mw or {
             device.uuid: in_force_mw for device in share.node.accelerators
         }
-    return {"mode": "set", "cap_w": plan.cap_w, **states, "found_mw": found_mw}
+    return {"mode": "set", **settings, "found_mw": found_mw}

@@ -96,6 +96,8 @@ class RunRequest:
     cap_w: float | None = None
     """The power cap of every accelerator. The run sets it if another one is in force. None keeps
     the present cap."""
+    sm_clock_mhz: int | None = None
+    """The SM clock at which the run locks every accelerator. None leaves the clocks alone."""
     smoke: bool = False
     meter: str | None = None
     """`NAME` or `NAME:ARGUMENT` of the power source; None chooses one that can be used here."""
@@ -146,6 +148,7 @@ class Machine:
     """As in `Plan`, as are all fields below."""
     found_mw: Mapping[str, int] | None = None
     found_state: Mapping[str, str] | None = None
+    sm_clock_mhz: int | None = None
     unused_boards: tuple[str, ...] = ()
     installed: int | None = None
     power_reading: str | None = None
@@ -216,6 +219,8 @@ class Plan:
     cap."""
     found_state: Mapping[str, str] | None = None
     """The former power state of each accelerator whose state the run sets. None if it sets none."""
+    sm_clock_mhz: int | None = None
+    """The SM clock at which the run locks every accelerator. None if it locks none."""
     unused_boards: tuple[str, ...] = ()
     """The UUIDs of the other accelerators of this node that the meter can read."""
     installed: int | None = None

@@ -92,6 +92,7 @@ def make_plan(run_request: RunRequest, machine: Machine, system: Json, source_sh
         head=run_request.head,
         found_mw=machine.found_mw,
         found_state=machine.found_state,
+        sm_clock_mhz=machine.sm_clock_mhz,
         unused_boards=machine.unused_boards,
         installed=machine.installed,
         power_reading=machine.power_reading,
@@ -216,13 +217,14 @@ def _check_control(run_request: RunRequest, workload: Workload) -> None:
 
 
 def _make_run_id(run_request: RunRequest, machine: Machine) -> str:
-    """Return a new name for a run: time, workload, variant, number of accelerators, cap and six
-    random digits, so that runs started in the same second differ."""
+    """Return a new name for a run: time, workload, variant, number of accelerators, cap, locked SM
+    clock and six random digits, so that runs started in the same second differ."""
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     count = run_request.nodes * len(machine.devices)
     cap = "nocap" if machine.cap_w is None else f"{machine.cap_w:.0f}W"
+    clock = () if machine.sm_clock_mhz is None else (f"{machine.sm_clock_mhz}MHz",)
     # The time comes first, so that names sort by it.
-    parts = (stamp, run_request.workload, run_request.variant, f"x{count}", cap)
+    parts = (stamp, run_request.workload, run_request.variant, f"x{count}", cap, *clock)
     return "-".join((*parts, secrets.token_hex(3)))
 
 
@@ -231,7 +233,8 @@ def _find_standing(plan: Plan, workload: Workload) -> str:
 
     Every run of a control workload has the standing `control`.
 
-    A closed run is the workload as defined, with the reference implementation and synthetic input.
+    A closed run is the workload as defined, with the reference implementation and synthetic input,
+    and no locked SM clock.
     Any other real measurement is open. A run is a demo if its boards are simulated, if it does not
     compute on GPUs, if its size is not full, or if its epochs are shorter than the protocol
     requires.
@@ -250,6 +253,7 @@ def _find_standing(plan: Plan, workload: Workload) -> str:
         and workload.variants[plan.variant] in workload.precisions
         and plan.variant not in workload.open_variants
         and plan.corpus is None
+        and plan.sm_clock_mhz is None
         and (plan.requests is None or plan.requests == workload.full.request_set(plan.batch_size))
     )
     return "closed" if is_as_defined else "open"

@@ -11,14 +11,11 @@ from harness.power.caps.apply import explain_refusal
 from harness.power.caps.journal import GRACE_S, refuse_any_limits, refuse_foreign_limits
 from harness.power.caps.limits import (
     ABOUT_CAPS,
-    ROUNDING_MW,
+    ABOUT_CLOCKS,
     SETTABLE_STATE,
-    describe_cap,
-    format_limit,
-    limit_to_restore,
+    describe_settings,
 )
 from harness.power.source import (
-    CapControl,
     Device,
     MeterError,
     NotAllowedError,
@@ -28,6 +25,7 @@ from harness.power.source import (
     read_back,
 )
 from harness.power.sources import measuring_meters, open_source
+from harness.run.board_settings import check_sm_clock, determine_cap, find_states_to_change
 from harness.run.cluster import parse_address
 from harness.run.plan import Machine, MachineError, Plan, PlanError, RunRequest
 from harness.run.planning import check_options, find_workload, make_plan
@@ -57,78 +55,6 @@ def select_devices(source: PowerSource, count: int, first_index: int = 0) -> tup
             f"the accelerators of a run must be of one kind, found {_list_names(selected)}"
         )
     return selected
-
-
-def determine_cap(
-    source: PowerSource, devices: Sequence[Device], requested_w: float | None
-) -> tuple[float | None, dict[str, int] | None]:
-    """Return the cap of the run in W, and the present limit of each device in mW by UUID if the run
-    must change it.
-
-    Without a requested cap, the run uses the cap in force. It is None if the meter has none. Raises
-    PlanError if the devices then have different caps, or if one of them cannot be set to the
-    requested cap. Raises MeterError if a device does not answer.
-    """
-    readbacks = {device.uuid: read_back(source, device.uuid) for device in devices}
-    enforced_mw = {readback.enforced_mw for readback in readbacks.values()}
-    if requested_w is None:
-        if len(enforced_mw) > 1:
-            caps = ", ".join(
-                f"{uuid}: {format_limit(readback.enforced_mw)}"
-                for uuid, readback in readbacks.items()
-            )
-            raise PlanError(
-                f"the accelerators have different power caps ({caps}); name one with "
-                f"--cap. {ABOUT_CAPS}"
-            )
-        cap_mw = enforced_mw.pop()
-        return None if cap_mw is None else cap_mw / 1e3, None
-    requested_mw = round(1e3 * requested_w)
-    # In force already: a run as found needs no root and changes nothing.
-    if all(mw is not None and abs(mw - requested_mw) <= ROUNDING_MW for mw in enforced_mw):
-        return requested_w, None
-    if not isinstance(source, CapControl):
-        raise PlanError(
-            f"--cap {requested_w:g}: the meter cannot set power caps, so it measures at the cap in "
-            "force only; leave out --cap"
-        )
-    found_mw = {}
-    for uuid, readback in readbacks.items():
-        require_answer(source, uuid, readback)
-        limit_mw = limit_to_restore(readback)
-        if limit_mw is None:
-            raise PlanError(f"--cap {requested_w:g}: {uuid} has no power limit; leave out --cap")
-        min_mw, max_mw = readback.min_mw or 0, readback.max_mw or limit_mw
-        if not min_mw <= requested_mw <= max_mw:
-            raise PlanError(
-                f"--cap {requested_w:g}: {uuid} can be set to {min_mw / 1e3:g} to "
-                f"{max_mw / 1e3:g} W"
-            )
-        found_mw[uuid] = limit_mw
-    return requested_w, found_mw
-
-
-def require_answer(source: PowerSource, uuid: str, readback: Readback) -> None:
-    """Raise MeterError if a board gives neither a power limit nor a reading. Its limits are then
-    unknown."""
-    # A readback without a limit alone is normal: some meters have no limits.
-    if limit_to_restore(readback) is None and (status := source.read(uuid).status) != "ok":
-        raise MeterError(
-            f"{uuid}: the board gives no power limit, and no reading either ({status}); ask an "
-            "administrator to check it"
-        )
-
-
-def find_states_to_change(source: PowerSource, devices: Sequence[Device]) -> dict[str, str] | None:
-    """Return the present power state of each device whose state the run must change, by UUID. None
-    if no state must be changed."""
-    if source.state != SETTABLE_STATE or not isinstance(source, CapControl):
-        return None
-    states = {device.uuid: source.read(device.uuid).power_state for device in devices}
-    # A board that does not tell its state may have the right one. It is left alone.
-    return {
-        uuid: state for uuid, state in states.items() if state not in (source.state, None)
-    } or None
 
 
 def find_objections(source: PowerSource, devices: Sequence[Device]) -> Iterator[str]:
@@ -250,7 +176,9 @@ class Preflight:
         first_index = request.node * request.gpus if request.simulate else 0
         name = choose_meter(request)
         try:
-            machine = inspect_machine(name, request.gpus, request.cap_w, first_index)
+            machine = inspect_machine(
+                name, request.gpus, request.cap_w, first_index, request.sm_clock_mhz
+            )
         except PlanError as error:
             if request.original is None:
                 raise
@@ -259,15 +187,18 @@ class Preflight:
             raise MachineError(f"{original} cannot be reproduced here: {error}") from None
         self.machine = machine
         boards = f"{len(machine.devices)} x {machine.devices[0].name}"
-        cap = describe_cap(machine.cap_w, machine.found_mw)
-        return Check("meter", True, f"{machine.meter}, {boards}, {cap}")
+        settings = describe_settings(machine.cap_w, machine.found_mw, machine.sm_clock_mhz)
+        return Check("meter", True, f"{machine.meter}, {boards}, {settings}")
 
     def check_right(self) -> Check:
         machine = self.machine
         assert machine is not None
-        if machine.found_mw is None and machine.found_state is None:
+        if machine.found_mw is not None or machine.found_state is not None:
+            require_right(machine.meter, "--cap", "--cap as-found")
+        elif machine.sm_clock_mhz is not None:
+            require_right(machine.meter, "--sm-clock", "a run without --sm-clock", ABOUT_CLOCKS)
+        else:
             return Check("right to set caps", True, "not needed: the cap stays as found")
-        require_right(machine.meter, "--cap", "as-found")
         return Check("right to set caps", True, "present")
 
     def _make_plan(self) -> None:
@@ -275,11 +206,12 @@ class Preflight:
         self.plan = make_plan(self.run_request, self.machine, self._description, hash_source())
 
 
-def require_right(meter: str, option: str, value: str) -> None:
-    """Raise NotAllowedError if this process lacks the right to set caps, and BlockedError if
-    another run has set limits on a board of the node. `value` of `option` needs no right."""
-    if reason := explain_refusal(meter):
-        raise NotAllowedError(f"{option}: {reason}; {option} {value} does not need this right")
+def require_right(meter: str, option: str, alternative: str, about: str = ABOUT_CAPS) -> None:
+    """Raise NotAllowedError if this process lacks the right to set caps or clocks, and BlockedError
+    if another run has set limits on a board of the node. `alternative` to `option` needs no right.
+    `about` says what takes root."""
+    if reason := explain_refusal(meter, about):
+        raise NotAllowedError(f"{option}: {reason}; {alternative} does not need this right")
     # Of all boards, because only one run of a state directory sets limits at a time. A watchdog may
     # still be restoring the limits of a killed run, so wait for the grace period.
     refuse_any_limits(meter, GRACE_S)
@@ -324,9 +256,15 @@ def choose_meter(run_request: RunRequest) -> str:
     raise MeterError(f"no meter can be used here:\n{listing}\n  {advice}")
 
 
-def inspect_machine(name: str, count: int, cap_w: float | None, first_index: int = 0) -> Machine:
+def inspect_machine(
+    name: str,
+    count: int,
+    cap_w: float | None,
+    first_index: int = 0,
+    sm_clock_mhz: int | None = None,
+) -> Machine:
     """Select `count` accelerators of the meter `name` from index `first_index` on. Determine the
-    cap and the settings that the run must change.
+    cap and the settings that the run must change. The run locks the SM clocks at `sm_clock_mhz`.
 
     Raises PlanError if a run on them would not pass the check, MeterError if another run has set
     limits on them.
@@ -336,6 +274,7 @@ def inspect_machine(name: str, count: int, cap_w: float | None, first_index: int
         # Limits that a killed run left behind are not "as found".
         refuse_foreign_limits(name, [device.uuid for device in devices], GRACE_S)
         run_cap_w, found_mw = determine_cap(source, devices, cap_w)
+        check_sm_clock(source, devices, sm_clock_mhz)
         if objections := list(find_objections(source, devices)):
             raise MachineError(
                 "this would not pass the check:\n" + "\n".join(f"  {line}" for line in objections)
@@ -350,6 +289,7 @@ def inspect_machine(name: str, count: int, cap_w: float | None, first_index: int
             run_cap_w,
             found_mw,
             found_state,
+            sm_clock_mhz,
             unused_boards=find_unused_boards(source, [device.uuid for device in devices]),
             installed=source.count_installed(),
             power_reading=source.power_reading,

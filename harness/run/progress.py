@@ -18,7 +18,7 @@ from rich.progress import (
 
 from checker.terminal import UnwritableError, describe_unwritable
 from harness.checks import check_plan
-from harness.power.caps.limits import describe_cap
+from harness.power.caps.limits import describe_settings
 from harness.run.plan import Plan
 from rules.bundle_format.records import Json
 from rules.declarations.run import RunDeclaration
@@ -114,7 +114,7 @@ def announce(plan: Plan, view: View) -> None:
     accelerators = f"{nodes}{len(plan.devices)} x {plan.devices[0].name}"
     view.print_line(
         f"{plan.workload} {plan.variant}, {plan.scale}, {accelerators}, "
-        f"{describe_cap(plan.cap_w, plan.found_mw)}, meter {plan.meter}"
+        f"{describe_settings(plan.cap_w, plan.found_mw, plan.sm_clock_mhz)}, meter {plan.meter}"
     )
     view.print_line(
         f"{plan.epochs} epochs of about {plan.epoch_s:g} s, the first discarded; standing "

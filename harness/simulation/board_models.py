@@ -39,11 +39,13 @@ class Model:
     sm_mhz: int
     mem_mhz: int
     states: tuple[str, ...]
+    locked_from_mhz: int | None = None
+    """The lowest SM clock to which the board can be locked. None if it has no lock."""
 
 
 MODELS = {
-    "h100": Model("H100", 75, 200, 700, 1980, 2619, ("P0", "P2")),
-    "h200": Model("H200", 78, 200, 700, 1980, 3201, ("P0", "P2")),
+    "h100": Model("H100", 75, 200, 700, 1980, 2619, ("P0", "P2"), 345),
+    "h200": Model("H200", 78, 200, 700, 1980, 3201, ("P0", "P2"), 345),
     "mi300x": Model("MI300X", 140, 0, 750, 2100, 1300, ("auto", "low")),
 }
 

@@ -8,21 +8,27 @@ of its workers follow the load of the node's CPUs (share of busy time in /proc/s
 resident model and no batch draws a little more than one without a worker. Power approaches its
 target with a lag, and readings have noise. The energy counter integrates the power without noise
 and is updated every 100 ms, as on Hopper boards. The clock falls with the cube root of the power
-below the cap, because dynamic power rises with frequency times the square of the voltage.
+below the cap, because dynamic power rises with frequency times the square of the voltage. A locked
+clock acts as the cap at which the clock of the board falls to it.
 
 `harness/simulation/board_models.py` has the models and the faults.
 """
 
 import math
-import random
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
-from enum import StrEnum
-from typing import Any, Protocol
+from dataclasses import asdict
+from typing import Any
 
 from harness.power.source import Device, MeterError, Readback
 from harness.simulation.board_models import parse_argument
+from harness.simulation.board_state import (
+    COUNTER_START_J,
+    Activity,
+    BoardState,
+    OperatingPoint,
+    Work,
+)
 from harness.simulation.cpu_load import BusyShare
 from harness.simulation.inference_model import ImageLoad, InferenceCurve
 from harness.simulation.throughput_model import find_curve, load_fit
@@ -44,65 +50,9 @@ SLOW_SHARE = 0.6
 slowdown."""
 MEMORY_BYTES = 16 * 2**30
 GPU_IDLE, SOFTWARE_POWER_CAP, THERMAL_SLOWDOWN = 0x1, 0x4, 0x20  # bits of NVML
+CLOCK_STEP_MHZ = 15
 SENTINEL_MW = 65_535_000  # 0xFFFF W, which drivers report for "not available"
 MINUTE_S = 60.0
-COUNTER_START_J = 1e6  # a real counter started when the driver was loaded, long before the run
-
-
-class Work(Protocol):
-    """Simulated work: throughput and power of a board at a power cap."""
-
-    def compute_items_per_s(self, cap_w: float) -> float: ...
-
-    def compute_power_w(self, cap_w: float) -> float: ...
-
-    def is_capped(self, cap_w: float) -> bool:
-        """Whether the cap lowers the throughput."""
-        ...
-
-
-class Activity(StrEnum):
-    """What the worker of a board does."""
-
-    IDLE = "idle"
-    """The board has no worker, or one that has not built its model."""
-    RESIDENT = "resident"
-    """The model is on the board, and no batch runs."""
-    COMPUTING = "computing"
-
-
-@dataclass
-class _Board:
-    """The variable state of a board."""
-
-    cap_w: float
-    state: str
-    power_w: float
-    average_w: float
-    last_ns: int
-    energy_j: float = COUNTER_START_J
-    counter_j: float = COUNTER_START_J
-    counter_ns: int = 0
-    activity: Activity = Activity.IDLE
-    work: Work | None = None
-    work_since_ns: int | None = None
-    """When simulated work began for the first time."""
-    fault_percent: dict[str, float] = field(default_factory=dict)
-    """For each fault that affects a share of the readings: the sum of its % since the last affected
-    reading."""
-    noise: random.Random = field(default_factory=random.Random)
-
-
-@dataclass(frozen=True)
-class _OperatingPoint:
-    """The state that a board approaches at an instant."""
-
-    power_w: float
-    items_per_s: float
-    slowdown: int
-    """Bits of NVML."""
-    load: float
-    """0 to 1."""
 
 
 class Boards:
@@ -110,6 +60,7 @@ class Boards:
 
     METHODS = (
         *("devices", "read", "readback", "set_cap", "set_state"),
+        *("list_sm_clocks", "lock_sm_clock", "reset_sm_clock"),
         *("set_activity", "work", "infer", "rate", "node"),
     )
 
@@ -125,7 +76,7 @@ class Boards:
         model = self.model
         self._start_ns = clock()
         self._boards = {
-            f"SIM-{model.name}-{i}": _Board(
+            f"SIM-{model.name}-{i}": BoardState(
                 model.max_w, model.states[0], model.idle_w, model.idle_w, self._start_ns
             )
             for i in range(COUNT)
@@ -169,10 +120,10 @@ class Boards:
             and not self._has_begun("freeze-counter", board, now_ns)
         ):
             board.counter_j, board.counter_ns = board.energy_j, now_ns
-        free_w = self.model.max_w * DEMAND_SHARE - self.model.idle_w
-        clock_share = max(0.0, (point.power_w - self.model.idle_w) / free_w) ** (1 / 3)
+        clock_share = max(0.0, (point.power_w - self.model.idle_w) / self._free_w) ** (1 / 3)
         if not point.slowdown & (SOFTWARE_POWER_CAP | THERMAL_SLOWDOWN):
             clock_share = 1.0
+        sm_mhz = CLOCK_STEP_MHZ * round(self.model.sm_mhz * min(1.0, clock_share) / CLOCK_STEP_MHZ)
         drift_factor = math.exp(
             -self._faults.get("drift", 0.0) / 100 * self._get_work_s(board, now_ns) / MINUTE_S
         )
@@ -188,7 +139,7 @@ class Boards:
                 if self._is_affected("sentinel", board)
                 else round(average_mw),
                 energy_mj=round(1e3 * board.counter_j),
-                sm_mhz=15 * round(self.model.sm_mhz * min(1.0, clock_share) / 15),
+                sm_mhz=min(sm_mhz, board.locked_mhz or sm_mhz),
                 mem_mhz=self.model.mem_mhz,
                 temp_c=round(30 + 35 * board.power_w / self.model.max_w),
                 power_state=self._get_state(board, now_ns),
@@ -240,6 +191,26 @@ class Boards:
         self._catch_up(board)
         board.state = state
 
+    def list_sm_clocks(self, uuid: str) -> list[int]:
+        """Return the SM clocks in MHz to which a board can be locked."""
+        self._get_responding_board(uuid)
+        from_mhz, until_mhz = self.model.locked_from_mhz, self.model.sm_mhz
+        return [] if from_mhz is None else list(range(from_mhz, until_mhz + 1, CLOCK_STEP_MHZ))
+
+    def lock_sm_clock(self, uuid: str, sm_mhz: int) -> None:
+        """Accept an SM clock that `list_sm_clocks` returns."""
+        board = self._get_responding_board(uuid)
+        if sm_mhz not in self.list_sm_clocks(uuid):
+            raise MeterError(f"{uuid}: the SM clock cannot be locked at {sm_mhz} MHz")
+        self._catch_up(board)
+        board.locked_mhz = sm_mhz
+
+    def reset_sm_clock(self, uuid: str) -> None:
+        """Remove the lock of a board."""
+        board = self._get_responding_board(uuid)
+        self._catch_up(board)
+        board.locked_mhz = None
+
     def set_activity(self, uuid: str, activity: str) -> None:
         """Accept what the worker of a board does: one of `Activity`."""
         board = self._get_responding_board(uuid)
@@ -278,30 +249,32 @@ class Boards:
             "elapsed_s": (max(board.last_ns for board in boards) - self._start_ns) / 1e9,
         }
 
-    def _get_board(self, uuid: str) -> _Board:
+    def _get_board(self, uuid: str) -> BoardState:
         if uuid not in self._boards:
             raise MeterError(
                 f"there is no simulated board {uuid}; there are {', '.join(self._boards)}"
             )
         return self._boards[uuid]
 
-    def _get_responding_board(self, uuid: str) -> _Board:
+    def _get_responding_board(self, uuid: str) -> BoardState:
         board = self._get_board(uuid)
         if self._has_begun("vanish", board, self._clock()):
             raise MeterError(f"{uuid} does not answer: it has left the bus")
         return board
 
-    def _set_work(self, board: _Board, work: Work | None) -> None:
+    def _set_work(self, board: BoardState, work: Work | None) -> None:
         self._catch_up(board)
         board.work = work
         board.activity = Activity.IDLE if work is None else Activity.COMPUTING
         if work is not None and board.work_since_ns is None:
             board.work_since_ns = board.last_ns
 
-    def _compute_operating_point(self, board: _Board, now_ns: int) -> _OperatingPoint:
+    def _compute_operating_point(self, board: BoardState, now_ns: int) -> OperatingPoint:
         """Return the operating point: from the fitted model during simulated work, otherwise from
         the load of the CPUs if a worker computes on them."""
         model, cap_w = self.model, max(board.cap_w, self._faults.get("disobey", 0.0))
+        clock_cap_w = self._compute_clock_cap_w(board)
+        limit_w, is_below_lock = min(cap_w, clock_cap_w), cap_w < clock_cap_w
         thermal_bits = THERMAL_SLOWDOWN if self._has_begun("throttle", board, now_ns) else 0
         slow_factor = (
             SLOW_SHARE if thermal_bits or self._get_state(board, now_ns) != model.states[0] else 1.0
@@ -309,27 +282,40 @@ class Boards:
         is_computing = board.activity is Activity.COMPUTING
         if board.work is not None and is_computing:
             power_w = model.idle_w + slow_factor * (
-                board.work.compute_power_w(cap_w) * (1 - NOISE_SHARE) - model.idle_w
+                board.work.compute_power_w(limit_w) * (1 - NOISE_SHARE) - model.idle_w
             )
-            return _OperatingPoint(
+            return OperatingPoint(
                 power_w,
-                slow_factor * board.work.compute_items_per_s(cap_w),
-                thermal_bits | (SOFTWARE_POWER_CAP if board.work.is_capped(cap_w) else 0),
+                slow_factor * board.work.compute_items_per_s(limit_w),
+                thermal_bits
+                | (SOFTWARE_POWER_CAP if is_below_lock and board.work.is_capped(cap_w) else 0),
                 1.0,
             )
         load = min(1.0, max(0.0, self._load())) if is_computing else 0.0
         base_w = model.idle_w + (0.0 if board.activity is Activity.IDLE else RESIDENT_W)
         demand_w = base_w + slow_factor * load * (model.max_w * DEMAND_SHARE - base_w)
-        power_w = min(demand_w, max(base_w, cap_w * (1 - NOISE_SHARE)))
-        slowdown = SOFTWARE_POWER_CAP if demand_w > power_w else GPU_IDLE if load < 0.01 else 0
-        return _OperatingPoint(power_w, 0.0, thermal_bits | slowdown, load)
+        power_w = min(demand_w, max(base_w, limit_w * (1 - NOISE_SHARE)))
+        is_capped = is_below_lock and demand_w > power_w
+        slowdown = SOFTWARE_POWER_CAP if is_capped else GPU_IDLE if load < 0.01 else 0
+        return OperatingPoint(power_w, 0.0, thermal_bits | slowdown, load)
 
-    def _catch_up(self, board: _Board) -> None:
+    @property
+    def _free_w(self) -> float:
+        """Power above idle at the highest clock under full load."""
+        return self.model.max_w * DEMAND_SHARE - self.model.idle_w
+
+    def _compute_clock_cap_w(self, board: BoardState) -> float:
+        """Return the cap at which the clock of the board is the locked one."""
+        if board.locked_mhz is None:
+            return math.inf
+        return self.model.idle_w + self._free_w * (board.locked_mhz / self.model.sm_mhz) ** 3
+
+    def _catch_up(self, board: BoardState) -> None:
         """Advance a board to now, before a setting changes."""
         now_ns = max(self._clock(), board.last_ns)
         self._advance(board, self._compute_operating_point(board, now_ns), now_ns)
 
-    def _advance(self, board: _Board, point: _OperatingPoint, now_ns: int) -> None:
+    def _advance(self, board: BoardState, point: OperatingPoint, now_ns: int) -> None:
         """Advance a board to `now_ns`, with the operating point constant since its last update."""
         elapsed_s = (now_ns - board.last_ns) / 1e9
         remaining_share = math.exp(-elapsed_s / LAG_S)
@@ -347,14 +333,14 @@ class Boards:
         )
         board.last_ns = now_ns
 
-    def _get_state(self, board: _Board, now_ns: int) -> str:
+    def _get_state(self, board: BoardState, now_ns: int) -> str:
         return self.model.states[1] if self._has_begun("slow-state", board, now_ns) else board.state
 
-    def _get_work_s(self, board: _Board, now_ns: int) -> float:
+    def _get_work_s(self, board: BoardState, now_ns: int) -> float:
         """Return the seconds since simulated work first began, 0 before."""
         return 0.0 if board.work_since_ns is None else (now_ns - board.work_since_ns) / 1e9
 
-    def _has_begun(self, fault: str, board: _Board, now_ns: int) -> bool:
+    def _has_begun(self, fault: str, board: BoardState, now_ns: int) -> bool:
         delay_s = self._faults.get(fault)
         return (
             delay_s is not None
@@ -362,7 +348,7 @@ class Boards:
             and self._get_work_s(board, now_ns) >= delay_s
         )
 
-    def _is_affected(self, fault: str, board: _Board) -> bool:
+    def _is_affected(self, fault: str, board: BoardState) -> bool:
         """Return whether this reading has a fault that affects a share of the readings, evenly
         spread."""
         if board.work is None or fault not in self._faults:

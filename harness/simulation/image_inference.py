@@ -11,7 +11,8 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict
 
-from harness.simulation.boards import MEMORY_BYTES, Activity
+from harness.simulation.board_state import Activity
+from harness.simulation.boards import MEMORY_BYTES
 from harness.simulation.inference_model import BYTES, ImageLoad
 from harness.simulation.server import VARIABLE, Client
 from rules.studies.accuracy import read_shipped_table

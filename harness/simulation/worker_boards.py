@@ -3,7 +3,7 @@
 import os
 from collections.abc import Sequence
 
-from harness.simulation.boards import Activity
+from harness.simulation.board_state import Activity
 from harness.simulation.server import VARIABLE, Client
 
 

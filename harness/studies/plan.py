@@ -181,6 +181,11 @@ class SessionPlan:
     power_reading: str | None
 
     @property
+    def sm_clock_mhz(self) -> int | None:
+        """None: a study locks no SM clock."""
+        return None
+
+    @property
     def node_name(self) -> str:
         """The name of the session's node in the bundle."""
         return f"session{self.number}"

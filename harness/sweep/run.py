@@ -20,6 +20,7 @@ from harness.power.reading_process import SamplerError
 from harness.power.source import MeterError, NotAllowedError, Readback, read_back
 from harness.power.sources import open_source
 from harness.run import command, preflight
+from harness.run.board_settings import require_answer
 from harness.run.cluster import ClusterError
 from harness.run.plan import MachineError, Plan, PlanError, RunRequest
 from harness.run.progress import format_minutes
@@ -128,7 +129,7 @@ class SweepPreflight(preflight.Preflight):
             devices = preflight.select_devices(source, self.run_request.gpus)
             self.limits = {device.uuid: read_back(source, device.uuid) for device in devices}
             for uuid, readback in self.limits.items():
-                preflight.require_answer(source, uuid, readback)
+                require_answer(source, uuid, readback)
         self.caps_w = _select_caps(self._requested_caps_w, self.limits, name)
         self.run_request = replace(self.run_request, cap_w=self.caps_w[0])
         return super().check_machine()
@@ -142,7 +143,7 @@ class SweepPreflight(preflight.Preflight):
         assert self.machine is not None
         if self.caps_w == (None,) or set(self.caps_w) == in_force_w:
             return super().check_right()
-        preflight.require_right(self.machine.meter, "--caps", AS_FOUND)
+        preflight.require_right(self.machine.meter, "--caps", f"--caps {AS_FOUND}")
         return Check("right to set caps", True, "present")
 
 

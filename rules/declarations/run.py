@@ -76,6 +76,8 @@ class PowerSetting(JsonRecord):
     found_state: Mapping[str, str] | None
     found_mw: Mapping[str, int] | None
     """The limit of each accelerator before the run, in mW by UUID; with mode `set` only."""
+    sm_clock_mhz: int | None
+    """The SM clock at which the run locked every accelerator; None if it locked none."""
 
 
 @dataclass(frozen=True)

@@ -110,6 +110,15 @@ def scale_readings(evidence: EvidenceFrames, share: float, mask: Mask | None = N
         evidence.samples.loc[rows, column] = (evidence.samples.loc[rows, column] * share).round()
 
 
+def lock_sm_clock(evidence: EvidenceFrames, locked_mhz: int) -> None:
+    """Declare an open run whose SM clocks are locked, and give the samples under load of all
+    accelerators this clock without a slowdown reason."""
+    evidence.result["standing"] = "open"
+    evidence.result["power"]["sm_clock_mhz"] = locked_mhz
+    idle = evidence.samples["slowdown"] == 1.0
+    evidence.samples.loc[~idle, ["sm_mhz", "slowdown"]] = (float(locked_mhz), 0.0)
+
+
 def shuffle_readings(evidence: EvidenceFrames, seed: int) -> None:
     """Shuffle the power readings of the first accelerator under load."""
     load = np.flatnonzero(select_load(evidence))

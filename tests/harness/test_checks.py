@@ -197,7 +197,7 @@ def test_cap_that_a_board_does_not_allow_fails_the_dry_run(tmp_path: Path) -> No
 def test_right_to_set_caps_is_a_check_of_run_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("harness.run.preflight.explain_refusal", lambda meter: "only root may")
+    monkeypatch.setattr("harness.run.preflight.explain_refusal", lambda *_: "only root may")
     result = invoke("run", *SIMULATED, "--cap", "400", "--dry-run", "-o", tmp_path)
     assert result.exit_code == 3 and "no  right to set caps: --cap: only root may" in result.output
     # The cap in force needs no right.

@@ -90,6 +90,16 @@ class Sandbox:
             meter.close()
 
     @property
+    def clocks_mhz(self) -> set[int | None]:
+        """The SM clocks of the simulated boards. A board without work shows its lock, or its
+        highest clock without one."""
+        meter = open_source("simulated:h200")
+        try:
+            return {meter.read(d.uuid).sm_mhz for d in meter.devices()}
+        finally:
+            meter.close()
+
+    @property
     def bundles(self) -> list[Path]:
         return find_places(self.out).bundles
 

@@ -1,4 +1,4 @@
-"""Sets power limits for a run and restores the former ones, however the run ends.
+"""Sets power limits and SM clocks for a run and restores the former ones, however the run ends.
 
 The former limits are written to a journal before anything is set, and a watchdog process
 (`harness.power.caps.watchdog`) runs from before the first change on.
@@ -7,8 +7,9 @@ The former limits are written to a journal before anything is set, and a watchdo
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -17,6 +18,7 @@ from harness.interrupts import Interrupted
 from harness.power.caps.host import explain_container
 from harness.power.caps.journal import (
     JOURNAL_FILE,
+    Journal,
     SavedLimit,
     lock_directory,
     new_journal,
@@ -27,6 +29,7 @@ from harness.power.caps.journal import (
 )
 from harness.power.caps.limits import (
     ABOUT_CAPS,
+    ABOUT_CLOCKS,
     SETTABLE_STATE,
     format_limit,
     is_same_limit,
@@ -43,6 +46,7 @@ from harness.power.source import (
     NotAllowedError,
     PowerSource,
     cap_control,
+    clock_control,
     read_back,
 )
 from harness.power.sources import open_source, source_class
@@ -73,25 +77,28 @@ class CapPlan(Protocol):
     @property
     def found_state(self) -> Mapping[str, str] | None: ...
 
+    @property
+    def sm_clock_mhz(self) -> int | None: ...
 
-def explain_refusal(meter: str) -> str | None:
-    """Why this process cannot set caps with `meter`, as far as can be told without trying; None if
-    nothing is known to prevent it."""
+
+def explain_refusal(meter: str, about: str = ABOUT_CAPS) -> str | None:
+    """Why this process cannot set caps and clocks with `meter`, as far as can be told without
+    trying; None if nothing is known to prevent it. `about` is the reason if it takes root."""
     source = source_class(meter)
     if not issubclass(source, CapControl):
         return f"the meter {meter} cannot set power caps"
     if source.simulated:
         return None
     if os.geteuid() != 0:
-        return ABOUT_CAPS
+        return about
     directory = state_directory(meter)
     return None if directory is None else explain_container(directory)
 
 
 @contextmanager
 def applied_cap(plan: CapPlan) -> Iterator[Callable[[], None]]:
-    """Apply the plan's cap, and the performance level `auto` on AMD, to its accelerators while the
-    block runs.
+    """Apply the plan's cap, its SM clock, and the performance level `auto` on AMD, to its
+    accelerators while the block runs.
 
     Yields a function that starts another watchdog if the watchdog died; call it now and then. It
     raises WatchdogError. If the accelerators have the planned settings already, nothing is set.
@@ -101,7 +108,7 @@ def applied_cap(plan: CapPlan) -> Iterator[Callable[[], None]]:
     """
     directory = state_directory(plan.meter)
     # A run as found sets nothing. It needs no lock, journal or watchdog.
-    if plan.found_mw is None and plan.found_state is None:
+    if plan.found_mw is None and plan.found_state is None and plan.sm_clock_mhz is None:
         # Limits that another run set and has not restored are not "as found".
         refuse_foreign_limits(plan.meter, [device.uuid for device in plan.devices])
         with closing(open_source(plan.meter)) as source:
@@ -132,12 +139,13 @@ def _restoring(source: PowerSource, path: Path, plan: CapPlan) -> Iterator[Watch
     """Write the journal, start the watchdog and set the cap; restore all when the block ends."""
     journal = new_journal(plan.meter, plan.run_id, _limits_to_save(plan))
     watchdog, cause = None, None
+    unlocked = {limit.uuid for limit in journal.accelerators}
     try:
         # The journal is on disk and the watchdog runs before the first limit changes. A process
         # killed at any moment thus leaves limits that something can restore.
         register_journal(journal, path)
         watchdog = Watchdog(path)
-        _apply(source, plan, journal.accelerators)
+        _apply(source, plan, journal.accelerators, unlocked)
         yield watchdog
     # Not only Exception: `_report_failures` must know whether an interrupt ended the run.
     except BaseException as error:
@@ -148,6 +156,7 @@ def _restoring(source: PowerSource, path: Path, plan: CapPlan) -> Iterator[Watch
         with interrupts.defer_signals() as signals:
             # Without journal and watchdog, `_apply` has not run, so there is nothing to restore.
             may_be_set = watchdog is not None or path.exists()
+            journal = _leave_out_locks(journal, unlocked)
             results = restore_boards(source, path, journal) if may_be_set else []
             failures = [line for line, is_restored in results if not is_restored]
             if watchdog is not None:
@@ -161,6 +170,16 @@ def _restoring(source: PowerSource, path: Path, plan: CapPlan) -> Iterator[Watch
                     f"{limit.uuid} to {describe_limit(limit)}" for limit in journal.accelerators
                 ]
                 _print_error(f"power limits restored: {', '.join(limits)}")
+
+
+def _leave_out_locks(journal: Journal, unlocked: Container[str]) -> Journal:
+    """Return the journal without the locks of boards that were not locked. To unlock a board takes
+    a right that this process may lack."""
+    limits = [
+        replace(limit, locked_mhz=None) if limit.uuid in unlocked else limit
+        for limit in journal.accelerators
+    ]
+    return replace(journal, accelerators=tuple(filter(describe_limit, limits)))
 
 
 def _report_failures(
@@ -213,26 +232,38 @@ def _limits_to_save(plan: CapPlan) -> tuple[SavedLimit, ...]:
     """The former settings of the boards that the run changes."""
     limits_mw, states = plan.found_mw or {}, plan.found_state or {}
     return tuple(
-        SavedLimit(device.uuid, limits_mw.get(device.uuid), states.get(device.uuid))
+        SavedLimit(
+            device.uuid, limits_mw.get(device.uuid), states.get(device.uuid), plan.sm_clock_mhz
+        )
         for device in plan.devices
-        if device.uuid in {*limits_mw, *states}
+        if device.uuid in {*limits_mw, *states} or plan.sm_clock_mhz is not None
     )
 
 
-def _apply(source: PowerSource, plan: CapPlan, limits: Sequence[SavedLimit]) -> None:
-    """Set the planned cap and state on each board and read them back. Raises MeterError, or
-    NotAllowedError that says what an administrator can do."""
-    control = cap_control(source)
-    try:
-        for limit in limits:
+def _apply(
+    source: PowerSource, plan: CapPlan, limits: Sequence[SavedLimit], unlocked: set[str]
+) -> None:
+    """Set the planned cap and state on each board and read them back, and lock its SM clock, which
+    cannot be read back. A board that may be locked is removed from `unlocked`. Raises MeterError,
+    or NotAllowedError that says what an administrator can do."""
+    for limit in limits:
+        try:
             if limit.found_mw is not None:
                 assert plan.cap_w is not None
-                cap_mw = round(1e3 * plan.cap_w)
+                control, cap_mw = cap_control(source), round(1e3 * plan.cap_w)
                 # The limit in force must be the planned one: a requested limit alone does not cap a
                 # board.
                 set_cap(control, limit.uuid, cap_mw, lambda readback: readback.enforced_mw)
             if limit.found_state is not None:
                 assert plan.state is not None
-                set_state(source, control, limit.uuid, plan.state)
-    except NotAllowedError as error:
-        raise NotAllowedError(f"{error}; {ABOUT_CAPS}") from None
+                set_state(source, cap_control(source), limit.uuid, plan.state)
+        except NotAllowedError as error:
+            raise NotAllowedError(f"{error}; {ABOUT_CAPS}") from None
+        if limit.locked_mhz is not None:
+            # Before the call, which a signal can interrupt.
+            unlocked.discard(limit.uuid)
+            try:
+                clock_control(source).lock_sm_clock(limit.uuid, limit.locked_mhz)
+            except NotAllowedError as error:
+                unlocked.add(limit.uuid)
+                raise NotAllowedError(f"{error}; {ABOUT_CLOCKS}") from None

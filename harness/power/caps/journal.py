@@ -1,9 +1,9 @@
-"""The journal of the power limits that a run changes.
+"""The journal of the settings that a run changes.
 
-The journal holds the limit and the power state that each accelerator had before the run. It is
-written before anything is set, and removed when everything is restored. It is one file in a state
-directory, beside a lock file. The owner of the journal holds the lock as long as it lives, so only
-one run of a state directory sets limits at a time.
+The journal holds the limit and the power state that each accelerator had before the run, and the SM
+clock at which the run locks it. It is written before anything is set, and removed when everything
+is restored. It is one file in a state directory, beside a lock file. The owner of the journal holds
+the lock as long as it lives, so only one run of a state directory sets limits at a time.
 
 Runs can have different state directories. Each run therefore registers the boards that it changes
 in a directory of the host: a link per board, to the journal that names it.
@@ -62,6 +62,9 @@ class SavedLimit:
     uuid: str
     found_mw: int | None
     found_state: str | None
+    locked_mhz: int | None = None
+    """The SM clock at which the run locks the accelerator. None if it locks none. To restore the
+    accelerator, the lock is removed, because no driver tells a lock that was there before."""
 
 
 @dataclass(frozen=True)
@@ -325,7 +328,7 @@ def refuse_stale_journal(path: Path) -> None:
 
 def _describe_dead(path: Path, journal: Journal) -> str:
     return (
-        f"{path}: {journal.owner} has set power limits and is gone; restore them with: "
+        f"{path}: {journal.owner} has set power limits or clocks and is gone; restore them with: "
         "bench-submit restore"
     )
 

@@ -1,5 +1,5 @@
-"""Power limits and power states of accelerators: how they are compared, described, and set with a
-readback that verifies them."""
+"""Power limits, power states and SM clocks of accelerators: how they are compared, described, and
+set with a readback that verifies them."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -14,6 +14,7 @@ ABOUT_CAPS = (
     "GPU -o WATTS "
     "(from ROCm 7.2 on: -o ppt0 WATTS)"
 )
+ABOUT_CLOCKS = "locking the SM clock takes root (docs/caps.md, SM clock)"
 ROUNDING_MW = 1
 SETTABLE_STATE = "auto"
 """The power state that a run sets. A performance level of AMD is a setting. NVIDIA's P0 is the
@@ -88,3 +89,12 @@ def describe_cap(cap_w: float | None, found_mw: Mapping[str, int] | None) -> str
         return f"cap {cap_w:g} W as found"
     limits = ", ".join(format_limit(mw) for mw in sorted(set(found_mw.values())))
     return f"cap {cap_w:g} W, set for this run (found {limits})"
+
+
+def describe_settings(
+    cap_w: float | None, found_mw: Mapping[str, int] | None, sm_clock_mhz: int | None
+) -> str:
+    """Return the cap of a run as `describe_cap` does, and the SM clock at which it locks the
+    boards."""
+    clock = "" if sm_clock_mhz is None else f", SM clock locked at {sm_clock_mhz} MHz"
+    return describe_cap(cap_w, found_mw) + clock

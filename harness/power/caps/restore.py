@@ -1,9 +1,9 @@
-"""Restores the power limits and power states that a journal holds."""
+"""Restores the power limits, power states and SM clocks that a journal holds."""
 
 import contextlib
 import os
 import platform
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +11,13 @@ from harness.power.caps.host import read_boot_id
 from harness.power.caps.journal import Journal, SavedLimit, lock_directory
 from harness.power.caps.limits import format_limit, limit_to_restore, set_cap, set_state
 from harness.power.rocm_devices import VISIBLE_VARIABLES
-from harness.power.source import BoardsEndedError, MeterError, PowerSource, cap_control
+from harness.power.source import (
+    BoardsEndedError,
+    MeterError,
+    PowerSource,
+    cap_control,
+    clock_control,
+)
 from harness.power.sources import open_source
 
 
@@ -106,21 +112,28 @@ def restore_boards(source: PowerSource, path: Path, journal: Journal) -> list[tu
 
 
 def _restore_board(source: PowerSource, limit: SavedLimit) -> None:
-    control, uuid = cap_control(source), limit.uuid
-    if limit.found_mw is not None:
-        current_mw = limit_to_restore(control.readback(uuid, frozenset()))
-        # Setting a limit takes root. A board that has its limit again needs no right.
-        if current_mw != limit.found_mw:
-            set_cap(control, uuid, limit.found_mw, limit_to_restore)
-    if limit.found_state is not None and source.read(uuid).power_state != limit.found_state:
-        set_state(source, control, uuid, limit.found_state)
+    uuid = limit.uuid
+    with ExitStack() as stack:
+        if limit.locked_mhz is not None:
+            # At the end of the block, also if the board refuses its limit or its state.
+            stack.callback(clock_control(source).reset_sm_clock, uuid)
+        if limit.found_mw is not None:
+            control = cap_control(source)
+            current_mw = limit_to_restore(control.readback(uuid, frozenset()))
+            # Setting a limit takes root. A board that has its limit again needs no right.
+            if current_mw != limit.found_mw:
+                set_cap(control, uuid, limit.found_mw, limit_to_restore)
+        if limit.found_state is not None and source.read(uuid).power_state != limit.found_state:
+            set_state(source, cap_control(source), uuid, limit.found_state)
 
 
 def describe_limit(limit: SavedLimit) -> str:
-    """The limit and the power state to restore on a board."""
+    """The limit, the power state and the clock to restore on a board."""
     parts = []
     if limit.found_mw is not None:
         parts.append(format_limit(limit.found_mw))
     if limit.found_state:
         parts.append(limit.found_state)
+    if limit.locked_mhz is not None:
+        parts.append("unlocked SM clock")
     return " and ".join(parts)

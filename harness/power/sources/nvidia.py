@@ -15,13 +15,14 @@ Properties of NVML that this file depends on (from the API reference, and from r
 
 import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from types import ModuleType
 from typing import Any
 
 from harness.power.source import (
     CapControl,
+    ClockControl,
     Device,
     MeterError,
     NotAllowedError,
@@ -36,8 +37,8 @@ POWER_MIN, POWER_MAX, POWER_DEFAULT, POWER_ENFORCED, POWER_REQUESTED = 187, 188,
 MEMORY_TEMPERATURE = 82
 
 
-class NvidiaSource(PowerSource, CapControl):
-    """Reads NVIDIA GPUs and sets their power limits.
+class NvidiaSource(PowerSource, CapControl, ClockControl):
+    """Reads NVIDIA GPUs, sets their power limits and locks their SM clocks.
 
     Handles are cached, and the quantities that a board supports are determined once.
     """
@@ -174,12 +175,40 @@ class NvidiaSource(PowerSource, CapControl):
         )
 
     def set_cap(self, uuid: str, cap_mw: int) -> None:
+        handle = self._get_handle(uuid)
+        with self._report_refusal(f"{uuid}: a power limit of {cap_mw / 1e3:g} W"):
+            # Not `_v2`: the binding drops its return code, so a refusal would look like success.
+            self._nvml.nvmlDeviceSetPowerManagementLimit(handle, cap_mw)
+
+    def list_sm_clocks(self, uuid: str) -> list[int]:
         handle, nvml = self._get_handle(uuid), self._nvml
         try:
-            # Not `_v2`: the binding drops its return code, so a refusal would look like success.
-            nvml.nvmlDeviceSetPowerManagementLimit(handle, cap_mw)
+            # Under load the memory has its highest clock.
+            memory_mhz = max(nvml.nvmlDeviceGetSupportedMemoryClocks(handle))
+            return sorted(nvml.nvmlDeviceGetSupportedGraphicsClocks(handle, memory_mhz))
         except nvml.NVMLError as error:
-            message = f"{uuid}: a power limit of {cap_mw / 1e3:g} W was refused by NVML ({error})"
+            if error.value == nvml.NVML_ERROR_NOT_SUPPORTED:
+                return []
+            raise MeterError(f"{uuid}: NVML does not list the SM clocks ({error})") from None
+
+    def lock_sm_clock(self, uuid: str, sm_mhz: int) -> None:
+        handle = self._get_handle(uuid)
+        with self._report_refusal(f"{uuid}: an SM clock of {sm_mhz} MHz"):
+            self._nvml.nvmlDeviceSetGpuLockedClocks(handle, sm_mhz, sm_mhz)
+
+    def reset_sm_clock(self, uuid: str) -> None:
+        handle = self._get_handle(uuid)
+        with self._report_refusal(f"{uuid}: to unlock the SM clock"):
+            self._nvml.nvmlDeviceResetGpuLockedClocks(handle)
+
+    @contextlib.contextmanager
+    def _report_refusal(self, request: str) -> Iterator[None]:
+        """Raise NotAllowedError or MeterError for an error of NVML in the block."""
+        nvml = self._nvml
+        try:
+            yield
+        except nvml.NVMLError as error:
+            message = f"{request} was refused by NVML ({error})"
             # Kept apart, because an administrator can help here and not with a limit out of range.
             if error.value == nvml.NVML_ERROR_NO_PERMISSION:
                 raise NotAllowedError(message) from None

@@ -11,16 +11,24 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from harness.power.source import CapControl, Device, MeterError, PowerSource, Readback
-from harness.simulation.boards import Activity, Boards
+from harness.power.source import (
+    CapControl,
+    ClockControl,
+    Device,
+    MeterError,
+    PowerSource,
+    Readback,
+)
+from harness.simulation.board_state import Activity
+from harness.simulation.boards import Boards
 from harness.simulation.server import VARIABLE, connect
 from rules.bundle_format.records import Reading
 
 Ask = Callable[..., Any]
 
 
-class SimulatedSource(PowerSource, CapControl):
-    """Reads simulated boards and sets their caps and power states."""
+class SimulatedSource(PowerSource, CapControl, ClockControl):
+    """Reads simulated boards and sets their caps, power states and SM clocks."""
 
     simulated = True
     driver = "simulated"
@@ -82,6 +90,16 @@ class SimulatedSource(PowerSource, CapControl):
 
     def set_state(self, uuid: str, state: str) -> None:
         self._ask("set_state", uuid=uuid, state=state)
+
+    def list_sm_clocks(self, uuid: str) -> list[int]:
+        clocks_mhz: list[int] = self._ask("list_sm_clocks", uuid=uuid)
+        return clocks_mhz
+
+    def lock_sm_clock(self, uuid: str, sm_mhz: int) -> None:
+        self._ask("lock_sm_clock", uuid=uuid, sm_mhz=sm_mhz)
+
+    def reset_sm_clock(self, uuid: str) -> None:
+        self._ask("reset_sm_clock", uuid=uuid)
 
     def close(self) -> None:
         self._close()

@@ -43,7 +43,7 @@ from harness.run.workers.worker_events import (
     WorkerStarted,
     WorkloadBuilt,
 )
-from harness.simulation.boards import Activity
+from harness.simulation.board_state import Activity
 from harness.simulation.worker_boards import WorkerBoards
 from harness.system import EXTRAS, hash_source
 from rules.bundle_format.records import BatchWindow, ServedRequest

@@ -9,7 +9,8 @@ an accelerator if
   in which the reason was read;
 - the mean power is below 95 % of the cap.
 
-It needs at least 100 samples with a clock and with a reason. W114 reports missing reasons.
+The rule needs at least 100 samples with a clock and with a reason. W114 reports missing reasons.
+C114 judges runs that declare a locked clock (`power.sm_clock_mhz`).
 
 The clock of an H200 at its cap changes all the time: in seventeen measured runs the most frequent
 value had at most 74 % of the samples, and the power cap was the reason.
@@ -20,7 +21,8 @@ reports a lock. The clock limits the board instead of the cap, so that the effic
 the cap. It is a warning for the reason that C108 gives.
 
 ## What to do
-Unlock the clocks (`nvidia-smi -rgc`, `rocm-smi --resetperfdeterminism`, as root) and run again.
+Unlock the clocks (`nvidia-smi -rgc`, `rocm-smi --resetperfdeterminism`, as root) and run again. To
+measure at a locked clock, let the run lock it (`bench-submit run --sm-clock`).
 
 ## Source
 NVML API reference, `nvmlDeviceSetGpuLockedClocks`; highest clocks in `rules/boards.py`.
@@ -52,6 +54,8 @@ AT_CAP = 0.95
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
+    if bundle.declaration.power.sm_clock_mhz is not None:
+        return
     at_cap = _find_accelerators_at_cap(bundle)
     for uuid, samples in bundle.scored_samples_of.items():
         board = bundle.board_of(uuid)

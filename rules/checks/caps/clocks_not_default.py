@@ -3,7 +3,8 @@
 ## What it does
 Compares the application clocks in every readback with the defaults of the board. Looks in the
 scored samples for the slowdown reasons of requested clocks: application clocks (0x2 of NVML),
-unless a readback shows that they are the defaults, and sync boost (0x10).
+unless a readback shows that they are the defaults or the run declares a locked SM clock, and sync
+boost (0x10).
 
 NVML does not report a clock lock (`nvidia-smi -lgc`). A lock is visible only in the sampled clocks,
 which C111 judges. AMD boards have no application clocks: C104 and C105 judge their performance
@@ -41,10 +42,12 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     yield from _compare_readbacks(bundle.readbacks)
     # The reason alone does not tell whether the application clock is the default of the board.
     with_default_clock = {r.accelerator for r in bundle.readbacks if _has_default_sm_clock(r)}
+    is_locked = bundle.declaration.power.sm_clock_mhz is not None
     for uuid, samples in bundle.scored_samples_of.items():
         vendor = bundle.vendor_of(uuid)
         mask = SYNC_BOOST.get(vendor, 0)
-        if uuid not in with_default_clock:
+        # A driver may give a declared lock as the same reason. C114 judges it.
+        if uuid not in with_default_clock and not is_locked:
             mask |= APPLICATION_CLOCKS.get(vendor, 0)
         limited = have_any_bit(samples, mask)
         if limited.any():

@@ -4,17 +4,19 @@
 Looks, in `closed` and `open` bundles, for properties that only a demo may have: the smoke size, a
 simulated or replayed meter, a simulated board. In `closed` bundles the input must be synthetic. A
 control run has these properties only if all its boards are simulated, or in the smoke size. The
-standing `control` belongs to the workload `burn`, and that workload has no other standing.
+standing `control` belongs to the workload `burn`, and that workload has no other standing. A
+`closed` or `control` bundle must not declare a locked SM clock.
 
 ## Why it is bad
 Demo bundles exercise the pipeline and must never be compared with measurements. In the closed
-division the input is fixed, so that storage does not affect the comparison. A control run computes
+division the input is fixed, so that storage does not affect the comparison, and all boards choose
+their clocks themselves. A control run computes
 nothing of use, so it must never be compared with a workload. A run of a workload must not pass as
 control run, because the power of other runs is stated as a share of its power.
 
 ## What to do
 Declare the standing `demo`, or measure on a real board with the full size. Declare `open` for a run
-on real input. Make control runs with `bench-submit burn`.
+on real input or with a locked SM clock. Make control runs with `bench-submit burn`.
 
 ## Source
 Protocol, section "input"; words "standing".
@@ -53,6 +55,11 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     # The open division may read real data.
     if bundle.standing == "closed" and settings_input != "synthetic":
         yield _violate(bundle, RESULT, "/settings/input", settings_input, "synthetic")
+    locked_mhz = bundle.declaration.power.sm_clock_mhz
+    # The power of a control run is what others are compared with.
+    if bundle.standing in ("closed", "control") and locked_mhz is not None:
+        pointer = f"{bundle.declaration.power.pointer}/sm_clock_mhz"
+        yield _violate(bundle, RESULT, pointer, f"{locked_mhz} MHz", "no locked SM clock")
     for accelerator in bundle.listed_accelerators:
         if accelerator.is_simulated:
             pointer = f"{accelerator.pointer}/name"

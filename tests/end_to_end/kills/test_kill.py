@@ -1,5 +1,5 @@
-"""Runs at a set cap that are ended at random moments: the caps that were found come back, whatever
-is killed and whenever.
+"""Runs at a set cap and a locked SM clock that are ended at random moments: the caps that were
+found come back and the lock is removed, whatever is killed and whenever.
 
 The accelerators are simulated, in a process of their own that no kill reaches, and tell what caps
 they have afterwards. `WATTMARK_KILLS` says how many moments of each kind are tried (default 2;
@@ -55,6 +55,7 @@ from rules.finding import Severity
 
 EPOCH_S = 0.3
 FOUND_MW, CAP_W = 700_000, 400
+FOUND_MHZ, SM_CLOCK_MHZ = 1980, 1200
 ACCELERATORS = 2, 1
 """Used in turn for the moments of a kind: torchrun starts two workers, the harness starts one."""
 pytestmark = pytest.mark.xdist_group("kill")
@@ -67,6 +68,8 @@ RUN = (
     "h200",
     "--cap",
     str(CAP_W),
+    "--sm-clock",
+    str(SM_CLOCK_MHZ),
     "--epoch-seconds",
     str(EPOCH_S),
 )
@@ -109,6 +112,7 @@ def measure_duration(tmp_path_factory) -> Callable[[int], Duration]:
                 power["mode"] == "set"
                 and power["cap_w"] == CAP_W
                 and set(power["found_mw"].values()) == {FOUND_MW}
+                and power["sm_clock_mhz"] == SM_CLOCK_MHZ
             )
         return Duration(until_worker_s, whole_s)
 
@@ -121,15 +125,19 @@ def parametrize_moments(kind: str):
     return pytest.mark.parametrize(("moment", "accelerators"), values, ids=ids)
 
 
+def are_settings_restored(sandbox: Sandbox) -> bool:
+    return sandbox.caps_mw == {FOUND_MW} and sandbox.clocks_mhz == {FOUND_MHZ}
+
+
 def assert_nothing_is_wrong(sandbox: Sandbox, status: int) -> None:
     """The caps are back, and what there is of bundles is whole; a run that said it ended well has
     left one."""
-    wait_for(lambda: sandbox.caps_mw == {FOUND_MW}, within_s=20)
+    wait_for(lambda: are_settings_restored(sandbox), within_s=20)
     restored = CliRunner().invoke(
         main, ["restore"]
     )  # where the kill came between the journal and the first write
     assert restored.exit_code == 0 and not (sandbox.state / JOURNAL_FILE).exists(), restored.output
-    assert sandbox.caps_mw == {FOUND_MW}
+    assert are_settings_restored(sandbox)
     assert len(sandbox.bundles) <= 1
     for bundle in sandbox.bundles:
         errors = [f for f in judge(bundle, signed=False).findings if f.severity == Severity.ERROR]
@@ -178,7 +186,9 @@ for _ in range(3):
 
 def test_sigkill_while_caps_are_set_and_restored(sandbox):
     """The moments that a whole run has few of, at five times as many of them."""
-    run_request = RunRequest("resnet50-train", simulate="h200", cap_w=CAP_W, gpus=8)
+    run_request = RunRequest(
+        "resnet50-train", simulate="h200", cap_w=CAP_W, gpus=8, sm_clock_mhz=SM_CLOCK_MHZ
+    )
     command.plan_run(run_request, sandbox.out).save(sandbox.out)
     line = [sys.executable, "-c", SET_AND_RESTORE, str(sandbox.out)]
     began_s = time.monotonic()
@@ -191,7 +201,7 @@ def test_sigkill_while_caps_are_set_and_restored(sandbox):
         process.kill()
         process.wait()
         wait_for(lambda: not find_processes(sandbox.state / JOURNAL_FILE))
-        assert sandbox.caps_mw == {FOUND_MW}, f"after {moment / 1000} of {usual_s} s"
+        assert are_settings_restored(sandbox), f"after {moment / 1000} of {usual_s} s"
         assert CliRunner().invoke(main, ["restore"]).exit_code == 0
 
 

@@ -1,11 +1,13 @@
-"""Runs at a set cap that are killed, on the real bindings of NVIDIA and AMD over C libraries that
-stand in for those of the drivers: the found limits come back, or the next command says so and
-restores them.
+"""Runs at a set cap, and on NVIDIA's boards at a locked SM clock, that are killed, on the real
+bindings of NVIDIA and AMD over C libraries that stand in for those of the drivers: the found limits
+come back and the lock is removed, or the next command says so and restores them.
 
 `WATTMARK_KILLS` is the number of moments of each kind (default 2; `make test-kill` takes 20). The
 first moment is when the cap is set. The others are drawn from a seeded generator.
 """
 
+import csv
+import gzip
 import json
 import random
 import time
@@ -33,9 +35,10 @@ from support.bindings.sandbox import (
 from support.kills import KILLS, SEED, draw_moments, wait_for
 
 from checker.engine import judge
+from rules.bundle_format.records import SAMPLES_FILE
 from rules.finding import Severity
 
-FOUND = [(FOUND_MW, AMD_LEVEL_HIGH)] * 2
+FOUND = [(FOUND_MW, AMD_LEVEL_HIGH, 0)] * 2
 pytestmark = [needs_cc, pytest.mark.xdist_group("kill-bindings")]
 
 
@@ -86,6 +89,11 @@ def assert_run_is_sound(sandbox: LibrarySandbox) -> None:
     assert (result["power"]["mode"], result["power"]["cap_w"]) == ("set", CAP_W)
     assert set(result["power"]["found_mw"].values()) == {FOUND_MW}
     assert {readback["enforced_mw"] for readback in result["readbacks"]} == {CAP_W * 1000}
+    assert result["power"].get("sm_clock_mhz") == sandbox.sm_clock_mhz
+    if sandbox.sm_clock_mhz is not None:
+        with gzip.open(bundle / SAMPLES_FILE, "rt") as samples:
+            clocks = {row["sm_mhz"] for row in csv.DictReader(samples)}
+        assert clocks == {str(sandbox.sm_clock_mhz)}
     # A busy machine may disturb the rhythm of samples, which rules of other families judge.
     errors = [f for f in judge(bundle, signed=False).findings if f.severity == Severity.ERROR]
     assert not [finding for finding in errors if finding.rule[0] in "SICMT"], errors

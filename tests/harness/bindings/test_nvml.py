@@ -122,12 +122,54 @@ def test_a_limit_out_of_range_is_refused(source, boards, cap_mw):
     assert boards.board[0].requested_mw == 700_000
 
 
+def test_a_clock_is_locked_on_one_board_and_shows_in_its_readings(source, boards):
+    assert source.list_sm_clocks(A) == list(range(345, 1981, 15))
+    source.lock_sm_clock(A, 1200)
+    assert [boards.board[n].locked_mhz for n in (0, 1)] == [1200, 0]
+    assert [source.read(uuid).sm_mhz for uuid in (A, B)] == [1200, 1755]
+    source.reset_sm_clock(A)
+    assert boards.board[0].locked_mhz == 0 and source.read(A).sm_mhz == 1755
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "kind"),
+    [
+        (pynvml.NVML_ERROR_NO_PERMISSION, "Insufficient Permissions", NotAllowedError),
+        (pynvml.NVML_ERROR_NOT_SUPPORTED, "Not Supported", MeterError),
+        (UNKNOWN_CODE, "Insufficient Resources", MeterError),
+    ],
+)
+def test_a_refused_lock_tells_the_reason_of_nvml(source, boards, code, reason, kind):
+    for function, act, request in (
+        ("SetGpuLockedClocks", lambda: source.lock_sm_clock(A, 1200), "an SM clock of 1200 MHz"),
+        ("ResetGpuLockedClocks", lambda: source.reset_sm_clock(A), "to unlock the SM clock"),
+    ):
+        boards.board[0].fail(f"nvmlDevice{function}", code)
+        with pytest.raises(MeterError) as error:
+            act()
+        assert type(error.value) is kind
+        assert str(error.value) == f"{A}: {request} was refused by NVML ({reason})"
+
+
+def test_a_board_without_a_lock_has_no_clocks_and_a_lost_one_is_an_error(source, boards):
+    boards.board[0].fail("nvmlDeviceGetSupportedMemoryClocks", pynvml.NVML_ERROR_NOT_SUPPORTED)
+    assert source.list_sm_clocks(A) == []
+    boards.board[0].fail(EVERY_FUNCTION, pynvml.NVML_ERROR_GPU_IS_LOST)
+    with pytest.raises(MeterError, match=rf"{A}: NVML does not list the SM clocks \(GPU is lost\)"):
+        source.list_sm_clocks(A)
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="changing the user of a process takes root")
 def test_a_user_without_rights_may_read_and_not_set(library_process, source, boards):
     library_process.set_user(NOBODY)
     try:
-        with pytest.raises(NotAllowedError, match=r"NVML \(Insufficient Permissions\)"):
-            source.set_cap(A, 400_000)
+        for act in (
+            lambda: source.set_cap(A, 400_000),
+            lambda: source.lock_sm_clock(A, 1200),
+            lambda: source.reset_sm_clock(A),
+        ):
+            with pytest.raises(NotAllowedError, match=r"NVML \(Insufficient Permissions\)"):
+                act()
         assert source.readback(A, frozenset()).enforced_mw == 700_000
     finally:
         library_process.set_user(0)

@@ -19,6 +19,7 @@ from harness.power.source import MeterError, NotAllowedError
 from harness.power.sources import amd
 from harness.power.sources.amd import AmdSource
 from harness.run import preflight
+from harness.run.board_settings import determine_cap
 
 
 def test_an_mi300x_is_read_in_the_units_of_a_reading(meter):
@@ -86,7 +87,7 @@ def test_caps_are_read_from_microwatts_and_the_least_is_told_as_it_is(meter):
         600_000,
     )
     assert meter.devices()[0].max_power_w == 750.0
-    assert preflight.determine_cap(meter, meter.devices(), 600.0) == (600.0, None)
+    assert determine_cap(meter, meter.devices(), 600.0) == (600.0, None)
 
 
 def test_a_limit_is_set_in_microwatts_and_read_back_in_watts(gpu, meter):
@@ -101,7 +102,7 @@ def test_a_limit_is_set_in_microwatts_and_read_back_in_watts(gpu, meter):
 
 def test_with_a_least_limit_of_zero_any_lower_cap_is_taken(gpu, meter):
     """Whether the board enforces it is for the load to show: rule C102."""
-    assert preflight.determine_cap(meter, meter.devices(), 200.0) == (200.0, {A: 600_000})
+    assert determine_cap(meter, meter.devices(), 200.0) == (200.0, {A: 600_000})
     meter.set_cap(A, 200_000)
     assert meter.readback(A, frozenset()).enforced_mw == 200_000
 

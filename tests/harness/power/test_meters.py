@@ -19,10 +19,11 @@ from harness.power.sources import open_source, source_names
 from harness.power.sources.nvidia import NvidiaSource, visible_devices
 from harness.power.sources.rapl import RaplSource
 from harness.power.sources.simulated import SimulatedSource
+from harness.run.board_settings import determine_cap
 from harness.run.plan import PlanError
-from harness.run.preflight import determine_cap
 from harness.simulation.board_models import MODELS
-from harness.simulation.boards import RESIDENT_W, Activity, Boards
+from harness.simulation.board_state import Activity
+from harness.simulation.boards import RESIDENT_W, Boards
 from harness.simulation.cpu_load import BusyShare
 from harness.simulation.server import VARIABLE
 

@@ -16,6 +16,7 @@ from harness.power.sources import open_source
 from harness.power.sources.nvidia import NvidiaSource
 from harness.power.sources.simulated import SimulatedSource
 from harness.run import preflight
+from harness.run.board_settings import determine_cap
 from harness.run.plan import PlanError
 from harness.system import describe_environment, hash_source, read_description, read_git_state
 from rules.workloads import workloads
@@ -58,10 +59,10 @@ def test_a_quantity_that_cannot_be_read_is_an_objection():
 
 def test_a_cap_that_is_in_force_is_as_found_and_another_one_is_to_be_set():
     source = meter()
-    assert preflight.determine_cap(source, source.devices(), None) == (700.0, None)
-    assert preflight.determine_cap(source, source.devices(), 700.0) == (700.0, None)
-    assert preflight.determine_cap(source, source.devices(), 700.0004) == (700.0004, None)
-    assert preflight.determine_cap(source, source.devices(), 500.0) == (
+    assert determine_cap(source, source.devices(), None) == (700.0, None)
+    assert determine_cap(source, source.devices(), 700.0) == (700.0, None)
+    assert determine_cap(source, source.devices(), 700.0004) == (700.0004, None)
+    assert determine_cap(source, source.devices(), 500.0) == (
         500.0,
         {A: 700_000, B: 700_000},
     )
@@ -71,21 +72,21 @@ def test_a_cap_that_is_in_force_is_as_found_and_another_one_is_to_be_set():
 def test_a_cap_that_the_board_cannot_be_set_to_is_refused_with_its_limits(cap_w):
     source = meter()
     with pytest.raises(PlanError, match=rf"--cap {cap_w:g}: {A} can be set to 200 to 700 W"):
-        preflight.determine_cap(source, source.devices(), cap_w)
+        determine_cap(source, source.devices(), cap_w)
 
 
 def test_a_meter_without_limits_has_none_to_set():
     source = meter()
     source.readback = lambda uuid, run_pids: Readback()
-    assert preflight.determine_cap(source, source.devices(), None) == (None, None)
+    assert determine_cap(source, source.devices(), None) == (None, None)
     with pytest.raises(PlanError, match=f"--cap 400: {A} has no power limit; leave out --cap"):
-        preflight.determine_cap(source, source.devices(), 400.0)
+        determine_cap(source, source.devices(), 400.0)
 
 
 def test_what_is_found_is_the_limit_that_was_asked_for_not_the_lower_one_that_another_enforces():
     source = meter(fields={**FakeNvml().fields, 190: 500_000})
-    assert preflight.determine_cap(source, source.devices(), 500.0) == (500.0, None)
-    assert preflight.determine_cap(source, source.devices(), 400.0) == (
+    assert determine_cap(source, source.devices(), 500.0) == (500.0, None)
+    assert determine_cap(source, source.devices(), 400.0) == (
         400.0,
         {A: 700_000, B: 700_000},
     )
@@ -100,8 +101,8 @@ def test_accelerators_under_different_caps_are_refused_unless_a_cap_is_named():
         PlanError,
         match=rf"different power caps .*{B}: 500 W.*name one with --cap. setting a cap takes root",
     ):
-        preflight.determine_cap(source, source.devices(), None)
-    assert preflight.determine_cap(source, source.devices(), 500.0) == (
+        determine_cap(source, source.devices(), None)
+    assert determine_cap(source, source.devices(), 500.0) == (
         500.0,
         {A: 700_000, B: 500_000},
     )

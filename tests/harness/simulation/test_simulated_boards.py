@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from support.simulated_bench import Bench, S
 
+from harness.power.source import MeterError
 from harness.simulation.boards import Boards
 from harness.simulation.throughput_model import Curve, load_fit
 from rules.metrics.sweeps import Point, find_measured_peak
@@ -82,6 +83,36 @@ def test_the_clock_falls_with_the_cap():
         bench.measure_settled("resnet50-train", cap_w)
         clocks.append(bench.boards.read(bench.uuid, bench.now_ns)["sm_mhz"])
     assert clocks == sorted(set(clocks)) and clocks[-1] <= 1980
+
+
+def test_throughput_power_and_clock_follow_a_locked_clock():
+    bench, points = Bench("h200"), []
+    for locked_mhz in (600, 900, 1200, 1500):
+        bench.boards.lock_sm_clock(bench.uuid, locked_mhz)
+        points.append(bench.measure_settled("resnet50-train", 700))
+        reading = bench.boards.read(bench.uuid, bench.now_ns)
+        assert (reading["sm_mhz"], reading["slowdown"]) == (locked_mhz, 0)
+    assert points == sorted(points) and points[-1][1] < 500
+    bench.boards.reset_sm_clock(bench.uuid)
+    assert bench.measure_settled("resnet50-train", 700) > (points[-1][0], 600)
+
+
+def test_a_cap_lowers_the_clock_below_its_lock_and_is_the_reason():
+    bench = Bench("h200")
+    bench.boards.lock_sm_clock(bench.uuid, 1500)
+    items_per_s, power_w = bench.measure_settled("resnet50-train", 300)
+    reading = bench.boards.read(bench.uuid, bench.now_ns)
+    assert reading["sm_mhz"] < 1470 and reading["slowdown"] == 4
+    bench.boards.reset_sm_clock(bench.uuid)
+    assert bench.measure_settled("resnet50-train", 300) == pytest.approx((items_per_s, power_w))
+
+
+def test_a_board_is_locked_at_one_of_its_clocks_or_not_at_all():
+    bench = Bench("h200")
+    with pytest.raises(MeterError, match="the SM clock cannot be locked at 1203 MHz"):
+        bench.boards.lock_sm_clock(bench.uuid, 1203)
+    assert bench.boards.list_sm_clocks(bench.uuid) == list(range(345, 1981, 15))
+    assert Bench("mi300x").boards.list_sm_clocks("SIM-MI300X-0") == []
 
 
 @pytest.mark.parametrize(("argument", "state"), [("h200", "P2"), ("mi300x", "low")])

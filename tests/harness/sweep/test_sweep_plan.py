@@ -243,7 +243,7 @@ def test_sweep_without_a_workload_or_a_plan_is_refused(tmp_path: Path) -> None:
 def test_without_the_right_to_set_caps_nothing_runs(
     tmp_path: Path, runs: FakeRuns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(preflight, "explain_refusal", lambda meter: "setting a cap takes root")
+    monkeypatch.setattr(preflight, "explain_refusal", lambda *_: "setting a cap takes root")
     asked = ["resnet50-train", "--simulate", "h200", "-o", tmp_path / "out"]
     done = invoke(*asked, "--caps", "300,700")
     assert (

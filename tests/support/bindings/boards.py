@@ -43,6 +43,7 @@ class Board(ctypes.Structure):
         ("bus", ctypes.c_int64),
         ("module_mw", ctypes.c_int64),
         ("memory_mw", ctypes.c_int64),
+        ("locked_mhz", ctypes.c_int64),
     )
     """`failing`: the C function that returns `error_code`, or EVERY_FUNCTION, EVERY_READING or
     `field N`.
@@ -55,6 +56,7 @@ class Board(ctypes.Structure):
     `sm_mhz`: NVIDIA's application clock.
     `module_mw`: what the module around the board draws beside it, negative without a module.
     `memory_mw`: mean power of the memory, 0 if the board does not give it.
+    `locked_mhz`: NVIDIA's locked SM clock, 0 without a lock.
     """
 
     def fail(self, function: str, error_code: int) -> None:

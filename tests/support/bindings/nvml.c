@@ -111,7 +111,52 @@ int nvmlDeviceGetUtilizationRates(Board *board, c_nvmlUtilization_t *rates) {
 /* Clocks by kind: 0 graphics, 1 SM, 2 memory. */
 int nvmlDeviceGetClockInfo(Board *board, int kind, unsigned *mhz) {
     CHECK(board);
-    *mhz = kind == 2 ? 3201 : 1755;
+    int64_t locked_mhz = __atomic_load_n(&board->locked_mhz, __ATOMIC_SEQ_CST);
+    *mhz = kind == 2 ? 3201 : locked_mhz ? (unsigned)min_of(locked_mhz, 1755) : 1755;
+    return SUCCESS;
+}
+
+/* Give `count` clocks from `first_mhz` down by `step_mhz`. The first call asks for their number. */
+static int list_clocks(unsigned *length, unsigned *clocks, unsigned first_mhz, unsigned step_mhz,
+                       unsigned count) {
+    unsigned room = *length;
+    *length = count;
+    if (room < count)
+        return INSUFFICIENT_SIZE;
+    for (unsigned i = 0; i < count; i++)
+        clocks[i] = first_mhz - i * step_mhz;
+    return SUCCESS;
+}
+
+int nvmlDeviceGetSupportedMemoryClocks(Board *board, unsigned *length, unsigned *clocks) {
+    CHECK(board);
+    return list_clocks(length, clocks, 3201, 1608, 2);
+}
+
+/* A low memory clock has one SM clock. */
+int nvmlDeviceGetSupportedGraphicsClocks(Board *board, unsigned memory_mhz, unsigned *length,
+                                         unsigned *clocks) {
+    CHECK(board);
+    if (memory_mhz == 1593)
+        return list_clocks(length, clocks, 345, 0, 1);
+    return memory_mhz == 3201 ? list_clocks(length, clocks, 1980, 15, 110) : INVALID_ARGUMENT;
+}
+
+int nvmlDeviceSetGpuLockedClocks(Board *board, unsigned min_mhz, unsigned max_mhz) {
+    CHECK(board);
+    if (geteuid() != 0)
+        return NO_PERMISSION;
+    if (min_mhz != max_mhz || min_mhz < 345 || max_mhz > 1980)
+        return INVALID_ARGUMENT;
+    __atomic_store_n(&board->locked_mhz, max_mhz, __ATOMIC_SEQ_CST);
+    return SUCCESS;
+}
+
+int nvmlDeviceResetGpuLockedClocks(Board *board) {
+    CHECK(board);
+    if (geteuid() != 0)
+        return NO_PERMISSION;
+    __atomic_store_n(&board->locked_mhz, 0, __ATOMIC_SEQ_CST);
     return SUCCESS;
 }
 

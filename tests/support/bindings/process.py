@@ -26,7 +26,10 @@ class LibraryProcess(BaseManager):
 LibraryProcess.register(
     "open_source",
     open_source,
-    exposed=("devices", "hidden", "read", "readback", "set_cap", "set_state", "close"),
+    exposed=(
+        *("devices", "hidden", "read", "readback", "set_cap", "set_state", "close"),
+        *("list_sm_clocks", "lock_sm_clock", "reset_sm_clock"),
+    ),
 )
 LibraryProcess.register("open_node_meter", open_node_meter, exposed=("read", "close"))
 LibraryProcess.register("set_user", os.seteuid)

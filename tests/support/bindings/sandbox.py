@@ -19,6 +19,7 @@ from harness.power.source import STATE_VARIABLE
 from harness.processes import list_descendants
 
 CAP_W = 400
+SM_CLOCK_MHZ = 1200
 METERS = ("nvidia_on_cpu", "amd_on_cpu")
 SMOKE_RUN = (
     "run",
@@ -36,8 +37,11 @@ from harness.power.caps.apply import applied_cap
 from harness.run import command
 from harness.run.plan import RunRequest
 meter, out = sys.argv[1], Path(sys.argv[2])
-cap_w, times, hold_s = map(float, sys.argv[3:])
-request = RunRequest("resnet50-train", smoke=True, meter=meter, cap_w=cap_w, gpus=2)
+cap_w, times, hold_s, sm_clock_mhz = map(float, sys.argv[3:])
+request = RunRequest(
+    "resnet50-train", smoke=True, meter=meter, cap_w=cap_w, gpus=2,
+    sm_clock_mhz=int(sm_clock_mhz) or None,
+)
 plan = command.plan_run(request, out)
 for _ in range(int(times)):
     with applied_cap(plan):
@@ -53,25 +57,33 @@ class LibrarySandbox(Sandbox):
     boards: Boards
 
     @property
-    def settings(self) -> list[tuple[int, int]]:
-        """The limit in mW and the performance level of each board."""
-        return [(board.requested_mw, board.level) for board in self.boards.board[:2]]
+    def settings(self) -> list[tuple[int, int, int]]:
+        """The limit in mW, the performance level and the locked SM clock of each board."""
+        return [
+            (board.requested_mw, board.level, board.locked_mhz) for board in self.boards.board[:2]
+        ]
 
     @property
     def caps_mw(self) -> set[int | None]:
-        return {limit_mw for limit_mw, _ in self.settings}
+        return {limit_mw for limit_mw, _, _ in self.settings}
+
+    @property
+    def sm_clock_mhz(self) -> int | None:
+        """The SM clock at which runs lock the boards. AMD's have no lock."""
+        return SM_CLOCK_MHZ if self.meter == "nvidia_on_cpu" else None
 
     @property
     def journal(self) -> Path:
         return self.state / JOURNAL_FILE
 
     def start_run(self) -> None:
-        """Start a smoke run on the first board at `CAP_W`."""
+        """Start a smoke run on the first board at `CAP_W`, on NVIDIA's with a locked SM clock."""
         self.start(*self.make_run_arguments())
 
     def start_caps(self, times: int, hold_s: float) -> None:
-        """Start a process that sets `CAP_W` on both boards and restores them a number of times."""
-        numbers = [str(number) for number in (CAP_W, times, hold_s)]
+        """Start a process that sets `CAP_W` on both boards, locks NVIDIA's, and restores them a
+        number of times."""
+        numbers = [str(number) for number in (CAP_W, times, hold_s, self.sm_clock_mhz or 0)]
         command = [sys.executable, "-c", SET_AND_RESTORE, self.meter, str(self.out), *numbers]
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
@@ -79,7 +91,9 @@ class LibrarySandbox(Sandbox):
             )
 
     def make_run_arguments(self) -> list[str]:
-        return [*SMOKE_RUN, f"--meter={self.meter}", f"--cap={CAP_W}", f"--out={self.out}"]
+        clock = [f"--sm-clock={self.sm_clock_mhz}"] if self.sm_clock_mhz else []
+        settings = [f"--meter={self.meter}", f"--cap={CAP_W}", *clock]
+        return [*SMOKE_RUN, *settings, f"--out={self.out}"]
 
     def run_command(self, *arguments: str) -> "subprocess.CompletedProcess[str]":
         """Run bench-submit in a process of its own and wait for its end. Its output is in one line,

@@ -64,9 +64,9 @@ class FakeNvml:
         self.clocks = {NVML_CLOCK_SM: 1980, NVML_CLOCK_MEM: 3201}
         self.default_clocks = dict(self.clocks)
         self.file: Path | None = None
-        self.boards: dict[str, Any] = {"limits": {}, "root": True, "deaf": []}
+        self.boards: dict[str, Any] = {"limits": {}, "root": True, "deaf": [], "locks": {}}
         """Limits that were set, in mW; whether this process may; boards that take a limit and do
-        not keep it."""
+        not keep it; locked SM clocks in MHz."""
         for name, value in globals().items():
             if name.startswith("NVML_"):
                 setattr(self, name, value)
@@ -90,6 +90,7 @@ class FakeNvml:
             "nvmlDeviceGetComputeRunningProcesses": [SimpleNamespace(pid=p) for p in self.pids],
             "nvmlDeviceGetMigMode": (self.mig, 0),
             "nvmlDeviceGetTotalEccErrors": self.ecc,
+            "nvmlDeviceGetSupportedMemoryClocks": [3201, 1593],
         }
         if name not in answers:
             raise AttributeError(name)
@@ -160,6 +161,29 @@ class FakeNvml:
             if self.file is not None:
                 replace_json(self.file, boards)
         return NVML_SUCCESS
+
+    def nvmlDeviceGetSupportedGraphicsClocks(self, handle: str, memory_mhz: int) -> list[int]:
+        if "nvmlDeviceGetSupportedGraphicsClocks" in self.missing:
+            raise NVMLError(NVML_ERROR_NOT_SUPPORTED)
+        return list(range(1980 if memory_mhz == 3201 else 345, 344, -15))
+
+    def nvmlDeviceSetGpuLockedClocks(self, handle: str, min_mhz: int, max_mhz: int) -> None:
+        assert min_mhz == max_mhz
+        self._change_lock(handle, max_mhz)
+
+    def nvmlDeviceResetGpuLockedClocks(self, handle: str) -> None:
+        self._change_lock(handle, None)
+
+    def _change_lock(self, handle: str, locked_mhz: int | None) -> None:
+        boards = self._boards()
+        if not boards["root"]:
+            raise NVMLError(NVML_ERROR_NO_PERMISSION)
+        locks = boards.setdefault("locks", {})
+        locks.pop(handle, None)
+        if locked_mhz is not None:
+            locks[handle] = locked_mhz
+        if self.file is not None:
+            replace_json(self.file, boards)
 
     def _boards(self) -> dict[str, Any]:
         return self.boards if self.file is None else json.loads(self.file.read_text())

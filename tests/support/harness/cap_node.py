@@ -67,6 +67,11 @@ class Node:
         return json.loads(self.boards.read_text())["limits"]
 
     @property
+    def locks(self) -> dict[str, int]:
+        """The locked SM clocks in MHz."""
+        return json.loads(self.boards.read_text()).get("locks", {})
+
+    @property
     def journal(self) -> Path:
         return self.state / JOURNAL_FILE
 
@@ -89,10 +94,10 @@ class Node:
         return not find_watchdogs(self)
 
     @contextmanager
-    def hold_cap_elsewhere(self):
-        """Start another process that holds 400 W on both boards while the block runs. Yields the
-        process and the process id of its watchdog."""
-        self.plan().save(self.root)
+    def hold_cap_elsewhere(self, plan: Plan | None = None):
+        """Start another process that holds the settings of the plan, by default 400 W on both
+        boards, while the block runs. Yields the process and the process id of its watchdog."""
+        (plan or self.plan()).save(self.root)
         command = [sys.executable, "-c", HOLD, str(self.root)]
         process = subprocess.Popen(
             command, stdout=subprocess.PIPE, text=True, start_new_session=True
@@ -136,14 +141,14 @@ def find_watchdogs(node: Node) -> list[int]:
     ]
 
 
-def cut_power(node: Node) -> int:
-    """Kill the owner of a cap and its watchdog, as a power failure would. Returns the process id of
-    the owner."""
-    with node.hold_cap_elsewhere() as (owner, watchdog):
+def cut_power(node: Node, plan: Plan | None = None) -> int:
+    """Kill the owner of the plan's settings, by default 400 W, and its watchdog, as a power failure
+    would. Returns the process id of the owner."""
+    with node.hold_cap_elsewhere(plan) as (owner, watchdog):
         os.kill(watchdog, signal.SIGKILL)
         wait_for(lambda: has_ended(watchdog))
         owner.kill()
         owner.wait()
         pid = owner.pid
-    assert node.limits == SET and node.journal.exists()
+    assert (plan is not None or node.limits == SET) and node.journal.exists()
     return pid

@@ -22,6 +22,9 @@ case "$*" in
     echo "$*" >>"$boards/../calls"
     [ "$2" != "$(cat "$boards/../broken")" ] || { echo "no permission"; exit 4; }
     echo "$4.00" >"$boards/$2" ;;
+"-i "*" -rgc")
+    [ "$2" != "$(cat "$boards/../broken")" ] || { echo "no permission"; exit 4; }
+    echo "$2" >>"$boards/../unlocked" ;;
 "-i "*power.limit*) cat "$boards/$2" ;;
 *) echo "not understood: $*" >&2; exit 9 ;;
 esac
@@ -88,6 +91,12 @@ class Site:
     @property
     def limits(self) -> list[str]:
         return [(self.boards / str(gpu)).read_text().strip() for gpu in range(4)]
+
+    @property
+    def unlocked(self) -> list[str]:
+        """The boards whose SM clocks were unlocked, as nvidia-smi was given their names."""
+        file = self.root / "unlocked"
+        return file.read_text().split() if file.exists() else []
 
     @property
     def log(self) -> str:

@@ -4,6 +4,7 @@ from rules.boards import SIMULATED_PREFIX
 from rules.checks.protocol.standing_unjustified import RULE
 from rules.testing.case import mutation
 from rules.testing.frames import EvidenceFrames
+from rules.testing.mutations import lock_sm_clock
 
 
 @mutation(RULE)
@@ -25,6 +26,12 @@ def smoke_size(evidence: EvidenceFrames) -> None:
 @mutation(RULE, "T112")
 def real_input(evidence: EvidenceFrames) -> None:
     evidence.result["settings"]["input"] = "real"
+
+
+@mutation(RULE)
+def closed_with_a_locked_clock(evidence: EvidenceFrames) -> None:
+    lock_sm_clock(evidence, 1200)
+    evidence.result["standing"] = "closed"
 
 
 @mutation(RULE)

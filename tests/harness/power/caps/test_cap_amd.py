@@ -13,9 +13,9 @@ from harness.power.caps.journal import Journal, SavedLimit
 from harness.power.caps.restore import RestoreError
 from harness.power.source import MeterError
 from harness.power.sources import amd, open_source
+from harness.run.board_settings import find_states_to_change
 from harness.run.plan import Machine, Plan, RunRequest
 from harness.run.planning import make_plan
-from harness.run.preflight import find_states_to_change
 from harness.system import DESCRIPTION
 
 

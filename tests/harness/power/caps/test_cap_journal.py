@@ -95,7 +95,7 @@ def test_what_a_dead_run_has_set_is_never_taken_for_what_is_found(node, monkeypa
     for cap_w in (400, None):
         with pytest.raises(
             MeterError,
-            match="has set power limits and is gone; restore them with: bench-submit restore",
+            match="has set power limits or clocks and is gone; restore them with: bench-submit",
         ):
             preflight.inspect_machine("nvidia", 2, cap_w)
 

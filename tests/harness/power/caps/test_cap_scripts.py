@@ -244,6 +244,38 @@ def test_an_epilog_that_cannot_restore_a_level_keeps_the_journal_and_fails(site,
     assert site.journal.exists() and f"{board}: performance level not restored: high" in site.log
 
 
+LOCKED_BOARDS = ("GPU-aaaa0000-0000", "GPU-bbbb0000-0000")
+
+
+def write_lock_journal(site: Site, *locked_mhz: int | None) -> None:
+    boards = zip(LOCKED_BOARDS, locked_mhz, strict=True)
+    limits = tuple(SavedLimit(uuid, 700_000, None, mhz) for uuid, mhz in boards)
+    new_journal("nvidia", "a-run", limits).write(site.journal)
+
+
+def test_the_epilog_unlocks_the_clocks_that_a_run_has_locked_and_no_others(site):
+    write_lock_journal(site, None, 1200)
+    result = site.run("slurm-epilog.sh", SLURM_JOB_ID="7")
+    assert (result.returncode, site.log, site.unlocked) == (0, "", [LOCKED_BOARDS[1]])
+    assert not site.journal.exists()
+
+
+def test_the_epilog_unlocks_the_boards_whose_journal_is_lost(site):
+    """Without the journal nobody knows whether the run has locked them."""
+    site.registered_boards.mkdir()
+    (site.registered_boards / LOCKED_BOARDS[0]).symlink_to(site.root / "lost" / "caps.json")
+    assert site.run("slurm-epilog.sh", SLURM_JOB_ID="7").returncode == 0
+    assert site.unlocked == [LOCKED_BOARDS[0]] and not list(site.registered_boards.iterdir())
+
+
+def test_an_epilog_that_cannot_unlock_a_clock_keeps_the_journal_and_fails(site):
+    write_lock_journal(site, 1200, 1200)
+    (site.root / "broken").write_text(LOCKED_BOARDS[0])
+    assert site.run("slurm-epilog.sh", SLURM_JOB_ID="7").returncode == 1
+    assert site.journal.exists() and f"{LOCKED_BOARDS[0]}: SM clock not unlocked" in site.log
+    assert site.unlocked == [LOCKED_BOARDS[1]]
+
+
 def test_the_epilog_waits_for_the_lock_of_a_watchdog_that_is_restoring(site):
     """And leaves the boards alone if the watchdog has restored them meanwhile."""
     site.journal.write_text("{}")

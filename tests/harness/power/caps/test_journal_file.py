@@ -76,7 +76,10 @@ def test_field_of_another_type_is_refused(path, field, value):
     assert_refused(path, field)
 
 
-@pytest.mark.parametrize(("field", "value"), [("uuid", 1), ("found_mw", 7.5), ("found_state", 0)])
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("uuid", 1), ("found_mw", 7.5), ("found_state", 0), ("locked_mhz", "1200")],
+)
 def test_field_of_an_accelerator_of_another_type_is_refused(path, field, value):
     accelerator = JOURNAL["accelerators"][0] | {field: value}
     path.write_text(json.dumps(JOURNAL | {"accelerators": [accelerator]}))
@@ -91,3 +94,9 @@ def test_journal_larger_than_that_of_any_node_is_refused(path):
 def test_the_journal_itself_is_read(path):
     path.write_text(json.dumps(JOURNAL))
     assert asdict(Journal.read(path)) == JOURNAL
+
+
+def test_a_journal_of_a_version_without_locked_clocks_is_read(path):
+    accelerators = [{"uuid": "GPU-a", "found_mw": 700_000, "found_state": None}]
+    path.write_text(json.dumps(JOURNAL | {"accelerators": accelerators}))
+    assert Journal.read(path).accelerators == (SavedLimit("GPU-a", 700_000, None),)
