@@ -11,6 +11,7 @@ from reporting.sections import compare, overview, planning, racks, results
 from reporting.sections.boards import build_board_table
 from reporting.sections.cells import BundleLink
 from reporting.sections.control import add_control_shares, build_control_table
+from reporting.sections.gains import build_published_settings_table, build_settings_table
 from reporting.sections.idle import build_idle_table
 from reporting.sections.naive import build_naive_table
 from reporting.sections.node_power import build_node_table
@@ -57,6 +58,7 @@ class PageModel:
     what_if: ReportTable | None
     rack: ReportTable | None
     whole_nodes: ReportTable | None
+    published_settings: ReportTable | None
     node_shares: Sequence[racks.NodeShare]
     naive: ReportTable | None
     boards: ReportTable
@@ -78,6 +80,7 @@ class PageModel:
             self.rack,
             self.whole_nodes,
             self.naive,
+            self.published_settings,
             self.control,
             *(system.table for system in self.systems),
             self.boards,
@@ -116,6 +119,7 @@ def build_page_model(collected: Collected, link: BundleLink) -> PageModel:
         whole_nodes=racks.build_whole_nodes_table(nodes),
         naive=build_naive_table(rows, link),
         boards=build_board_table(),
+        published_settings=build_published_settings_table(collected.papers),
         control=build_control_table(rows, link),
         systems=[
             SystemPart(
@@ -212,6 +216,14 @@ def _build_run_tables(
         yield build_peak_table(
             workload, sweeps, f"{id}-peaks", f"{workload.title}: {prefix}efficiency peaks"
         )
+        compared = [sweep.compared_settings for sweep in sweeps]
+        settings_table = build_settings_table(
+            [settings for settings in compared if settings is not None],
+            f"{id}-settings",
+            f"{workload.title}: {prefix}best setting by metric",
+        )
+        if settings_table is not None:
+            yield settings_table
     if scaled_runs := find_scaled_runs(rows):
         title = f"{workload.title}: {prefix}scaling over accelerators{title_suffix}"
         yield build_scaling_table(workload, scaled_runs, link, f"{id}-scaling", title)

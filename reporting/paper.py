@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from rules.declarations.record import JsonRecord, Parts
+from rules.metrics.best_settings import MetricName
 
 
 @dataclass(frozen=True)
@@ -46,10 +47,58 @@ class PublishedNode(JsonRecord):
 
 
 @dataclass(frozen=True)
+class PublishedGain(JsonRecord):
+    """The best gain of a sweep over the power cap by a metric. None: not stated."""
+
+    accelerator: str
+    accelerators: int
+    metric: MetricName
+    k: float | None
+    """The allowed ratio of time of EDS."""
+    cap_w: float | None
+    """Of the best setting, per accelerator."""
+    reference_cap_w: float
+    gain_percent: float
+    """Of gain minus extra time: in percentage points."""
+    rounded: bool
+    """Whether the publication calls the figure approximate."""
+    place: str
+    caution: str | None
+
+
+@dataclass(frozen=True)
+class PublishedWork(JsonRecord):
+    """Time and energy of a node for a fixed amount of work. None: not stated."""
+
+    accelerator: str
+    accelerators: int
+    work: str
+    items: float
+    item: str
+    """What an item is, in the singular."""
+    cap_w: float | None
+    """Per accelerator."""
+    batch_size: int | None
+    seconds: float
+    energy_j: float | None
+    """This and the next are those of the whole node."""
+    median_w: float | None
+    derived: bool
+    """Whether the duration is derived from other printed figures."""
+    place: str
+    caution: str | None
+
+
+@dataclass(frozen=True)
 class Paper(JsonRecord):
     """A paper and its figures."""
 
-    PARTS: ClassVar[Parts] = {"rows": PublishedRow.from_json, "nodes": PublishedNode.from_json}
+    PARTS: ClassVar[Parts] = {
+        "rows": PublishedRow.from_json,
+        "nodes": PublishedNode.from_json,
+        "gains": PublishedGain.from_json,
+        "fixed_work": PublishedWork.from_json,
+    }
 
     standing: str
     title: str
@@ -61,6 +110,8 @@ class Paper(JsonRecord):
     accelerators_per_run: int | None
     rows: tuple[PublishedRow, ...] | None
     nodes: tuple[PublishedNode, ...] | None
+    gains: tuple[PublishedGain, ...] | None
+    fixed_work: tuple[PublishedWork, ...] | None
 
     @property
     def citation(self) -> str:

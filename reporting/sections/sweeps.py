@@ -15,6 +15,7 @@ from reporting.sections.cells import (
     pluralize,
 )
 from reporting.sections.gains import (
+    ComparedSettings,
     list_not_told_apart,
     make_gain_cells,
     make_gain_columns,
@@ -72,6 +73,17 @@ class CapSweep:
     """The reason if there is no comparison with the default cap, else None."""
     peak: Peak | None
     quadratic: Peak | None
+
+    @property
+    def compared_settings(self) -> ComparedSettings | None:
+        """Its points as settings; None if they have no reference."""
+        points = {f"{cap.point.cap_w:g} W": cap.point for cap in self.caps}
+        reference = points.get(f"{self.default_cap_w:g} W") if self.default_cap_w else None
+        return (
+            None
+            if self.not_compared or reference is None
+            else ComparedSettings(self.name, points, reference)
+        )
 
     @property
     def repeated(self) -> bool:

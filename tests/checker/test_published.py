@@ -161,12 +161,12 @@ def test_logs_of_mlperf_show_far_more_beside_the_boards_than_the_paper_assumes()
     assert beside == {(170, 200)}
 
 
-@pytest.mark.parametrize("name", ["latif2024", "mlperf-nodes", "mayr2026"])
+@pytest.mark.parametrize("name", ["latif2024", "mlperf-nodes", "mayr2026", "koszczal2023"])
 def test_committed_file_passes_the_check(name: str) -> None:
     assert judge_published(ROOT / f"submissions/published/{name}.json").findings == ()
 
 
-@pytest.mark.parametrize("key", ["rows", "nodes"])
+@pytest.mark.parametrize("key", ["rows", "nodes", "gains", "fixed_work"])
 def test_a_file_without_figures_is_refused(key: str, tmp_path: Path) -> None:
     path = tmp_path / "published" / "empty.json"
     path.parent.mkdir()

@@ -53,7 +53,12 @@ class ReportPage:
                 for result in self.results
                 if result.verdict and result.verdict.path.resolve() == path
             )
-        if row.get("standing") != "published" or table.id in ("rack", "whole-nodes", "workloads"):
+        if row.get("standing") != "published" or table.id in (
+            "rack",
+            "whole-nodes",
+            "published-settings",
+            "workloads",
+        ):
             return None
         workload = row.get("workload") or table.id.rpartition("-")[0]
         key = (workload, row["model"], row["cap_w"])
