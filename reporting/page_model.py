@@ -14,7 +14,7 @@ from reporting.sections.control import add_control_shares, build_control_table
 from reporting.sections.gains import build_published_settings_table, build_settings_table
 from reporting.sections.idle import build_idle_table
 from reporting.sections.naive import build_naive_table
-from reporting.sections.node_power import build_node_table
+from reporting.sections.node_power import build_node_gain_table, build_node_table
 from reporting.sections.repeats import ReportSpread, measure_spread
 from reporting.sections.scaling import build_scaling_table, find_scaled_runs
 from reporting.sections.spread import build_epochs_table, build_repeats_table
@@ -222,8 +222,9 @@ def _build_run_tables(
             f"{id}-settings",
             f"{workload.title}: {prefix}best setting by metric",
         )
-        if settings_table is not None:
-            yield settings_table
+        title = f"{workload.title}: {prefix}gains of whole nodes"
+        node_gain_table = build_node_gain_table(workload, sweeps, f"{id}-node-gains", title)
+        yield from (table for table in (settings_table, node_gain_table) if table is not None)
     if scaled_runs := find_scaled_runs(rows):
         title = f"{workload.title}: {prefix}scaling over accelerators{title_suffix}"
         yield build_scaling_table(workload, scaled_runs, link, f"{id}-scaling", title)

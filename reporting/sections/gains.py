@@ -143,8 +143,8 @@ def build_settings_table(
 SETTINGS_ABOUT = (
     "The setting with the highest gain against the reference by each metric of Koszczał et al. "
     "2023. Of equal settings, the one at the lower cap is best. Gains are in percent, those of "
-    "gain minus extra time in percentage points. k is the allowed ratio of time: a large k weighs energy, a k "
-    "near 1 weighs time."
+    "gain minus extra time in percentage points. k is the allowed ratio of time: a large k weighs "
+    "energy, a k near 1 weighs time."
 )
 
 

@@ -1,7 +1,8 @@
 """What node meters measured: the second scope of the report, never mixed with the figures of the
 accelerators."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from reporting.report_table import Column, ReportTable
 from reporting.results_model import ResultRow
@@ -12,8 +13,12 @@ from reporting.sections.cells import (
     make_estimate_cells,
     make_mark_cells,
 )
+from reporting.sections.sweeps import CapSweep
 from rules.declarations.system import MeterDeclaration
+from rules.metrics.gains import compare
 from rules.metrics.node.figures import NodeHeadline
+from rules.metrics.sweeps import Point, combine
+from rules.metrics.uncertainty import estimate_spread_within_run
 from rules.workloads import Workload
 
 SCOPE = "whole nodes"
@@ -83,8 +88,9 @@ def build_node_table(
 
 ABOUT = (
     "Measured by node meters at the place that is named, from the first batch of an epoch to its "
-    "last. These figures contain the accelerators. They are a scope of their own: no other table "
-    "adds them to the energy of accelerators or compares the two scopes. Power is that of all "
+    "last. These figures contain the accelerators. They are a scope of their own: no table adds "
+    "them to the energy of accelerators, and only that of gains of whole nodes shows both scopes "
+    "side by side. Power is that of all "
     "nodes of the run together. Median, p95 and maximum are on a grid of 1 s over the scored "
     "epochs."
 )
@@ -133,3 +139,91 @@ def _describe_meter(meter: MeterDeclaration) -> str:
     accuracy = "" if meter.accuracy_percent is None else f", {meter.accuracy_percent:g} %"
     name = meter.model or meter.kind
     return f"{name}, {meter.location}, {meter.current.upper()}{accuracy}"
+
+
+def build_node_gain_table(
+    workload: Workload, cap_sweeps: Sequence[CapSweep], id: str, title: str
+) -> ReportTable | None:
+    """The gains of whole nodes beside those of their accelerators, at each cap of each sweep; None
+    unless node meters measured two caps of a sweep, among them the default cap."""
+    columns = (
+        Column("line", "sweep"),
+        Column("cap_w", "cap", "W per accelerator", "count"),
+        Column("node_joules_per_item", "node energy", f"J/{workload.item}", "number"),
+        Column("node_energy_gain_percent", "node energy gain", "%", "signed", interval=True),
+        Column(
+            "energy_gain_percent",
+            "energy gain of the accelerators",
+            "%",
+            "signed",
+            interval=True,
+        ),
+        Column(
+            "node_gain_minus_extra_time_points",
+            "node gain \u2212 extra time",
+            "points",
+            "signed",
+            interval=True,
+        ),
+        Column(
+            "gain_minus_extra_time_points",
+            "gain \u2212 extra time of the accelerators",
+            "points",
+            "signed",
+            interval=True,
+        ),
+    )
+    cells = [row for sweep in cap_sweeps for row in _make_node_gain_cells(sweep)]
+    return ReportTable(id, title, columns, tuple(cells), GAIN_ABOUT) if cells else None
+
+
+GAIN_ABOUT = (
+    "Gains against the default cap for the same work. The node contains its host and the boards "
+    "that the run does not use. Their power hardly follows the cap, so the accelerators alone "
+    "usually show a higher gain than the node."
+)
+
+
+def _make_node_gain_cells(sweep: CapSweep) -> Iterator[Cells]:
+    rows = [row for cap in sweep.caps for row in cap.rows]
+    points = combine([point for row in rows if (point := _make_node_point(row))])
+    by_cap = {cap.point.cap_w: cap.comparison for cap in sweep.caps}
+    reference = next((p for p in points if p.cap_w == sweep.default_cap_w), None)
+    if len(points) < 2 or reference is None:
+        return
+    for point in points:
+        of_node, of_boards = compare(point, reference), by_cap[point.cap_w]
+        if of_boards is None:
+            continue
+        yield {
+            "line": sweep.name,
+            "cap_w": point.cap_w,
+            "node_joules_per_item": point.joules_per_item,
+            **make_estimate_cells("node_energy_gain_percent", of_node.energy_gain_percent),
+            **make_estimate_cells("energy_gain_percent", of_boards.energy_gain_percent),
+            **make_estimate_cells(
+                "node_gain_minus_extra_time_points", of_node.gain_minus_extra_time_points
+            ),
+            **make_estimate_cells(
+                "gain_minus_extra_time_points", of_boards.gain_minus_extra_time_points
+            ),
+        }
+
+
+def _make_node_point(row: ResultRow) -> Point | None:
+    """The point of a row with the energy of its nodes; None if they rank nowhere."""
+    run = row.provenance.run if row.provenance else None
+    if run is None or run.node is None or run.node.joules_per_item is None or explain_unranked(row):
+        return None
+    headline = replace(
+        run.headline,
+        joules_per_item=run.node.joules_per_item,
+        mean_power_w_per_accelerator=run.node.mean_power_w,
+    )
+    return Point(
+        row.cap_w,
+        headline.items_per_s.mean,
+        run.node.joules_per_item.mean,
+        row.cap_enforced,
+        spread=estimate_spread_within_run(headline),
+    )

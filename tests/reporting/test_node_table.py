@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from conftest import Submissions, copy_evidence
 from support.bundles import make_other_run, rederive
+from support.report.report_runs import add_sweep, make_run_at_cap
 
 from reporting.collect import collect
 from reporting.page_model import build_page_model
@@ -104,3 +105,25 @@ def test_a_measured_node_has_no_assumed_node_share(submissions: Submissions) -> 
     )
     assert measured["node_items_per_joule_assumed"] is None
     assert assumed["node_items_per_joule_assumed"] is not None
+
+
+def test_gains_of_whole_nodes_stand_beside_those_of_their_accelerators(
+    submissions: Submissions,
+) -> None:
+    """The host draws the same at both caps, so the node saves less than its boards."""
+    runs = [make_run_at_cap(500, 0.9), make_run_at_cap(700, 1.0)]
+    for place, evidence in enumerate(runs):
+        add_node_power(evidence, seed=place)
+    # Both nodes have the host power of the run at 700 W.
+    add_sweep(submissions, *runs)
+    rows = build_tables(submissions)["resnet50-train-node-gains"].rows
+    at_500, at_700 = rows
+    assert (at_500["cap_w"], at_700["cap_w"]) == (500, 700)
+    heads = [evidence.result["headline"] for evidence in runs]
+    nodes = [evidence.result["node"]["joules_per_item"]["mean"] for evidence in runs]
+    joules = [head["joules_per_item"]["mean"] for head in heads]
+    assert at_500["node_energy_gain_percent"] == pytest.approx(100 * (1 - nodes[0] / nodes[1]))
+    assert at_500["energy_gain_percent"] == pytest.approx(100 * (1 - joules[0] / joules[1]))
+    gain, low = at_500["node_energy_gain_percent"], at_500["node_energy_gain_percent_low"]
+    assert 0 < float(str(low)) < float(str(gain)) < float(str(at_500["energy_gain_percent"]))
+    assert at_700["node_energy_gain_percent"] == 0

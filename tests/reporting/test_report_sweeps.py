@@ -1,13 +1,18 @@
 """The report's part on sweeps: figures against the default cap, the peak, and what is not shown to
 be a cap in force."""
 
+from pathlib import Path
+
 import pytest
 from conftest import Submissions
 from support.bundles import rederive
 from support.report.html import Element, Line, Report, list_table_ids, read_embedded, read_lines
 from support.report.report_runs import add_sweep, convert_to_baseline, make_run_at_cap
 
+from reporting.collect import collect
+from reporting.page_model import build_page_model
 from reporting.report_table import format_number
+from reporting.sections.gains import SHOWN_EDS_K
 from rules.metrics.gains import compare
 from rules.metrics.sweeps import Point, fit_quadratic_peak
 from rules.testing.frames import EvidenceFrames
@@ -82,8 +87,18 @@ def test_sweep_shows_what_each_cap_saves_and_costs(
     between = fit_quadratic_peak([point(evidence) for evidence in runs])
     assert between is not None
     assert (peak["peak_cap_w"], peak["note"], peak["default_cap_w"]) == (500, None, 700)
-    assert peak.text("quadratic_items_per_joule") == format_number(between.items_per_joule.mean)
+    assert peak.text("quadratic_items_per_joule").startswith(
+        format_number(between.items_per_joule.mean)
+    )
     assert shown_rows["500"].text("in_force_w") == "500"
+    settings = {row["metric"]: row for row in read_lines(page, "resnet50-train-settings")}
+    assert len(settings) == 3 + len(SHOWN_EDS_K)
+    gain = compare(point(runs[1]), reference).energy_gain_percent
+    assert settings["energy"].text("setting") == "500 W"
+    assert settings["energy"]["gain"] == pytest.approx(gain.mean)
+    # Where time weighs most, the default cap is best.
+    assert settings["EDS, k = 1.1"].text("setting") == "700 W"
+    assert settings["energy"].text("not_told_apart") == "no other setting"
 
 
 def test_unenforced_cap_is_in_parentheses_hollow_and_never_the_peak(
@@ -240,6 +255,26 @@ def test_sweep_without_a_run_to_compare_with_says_why(
     (peak,) = read_lines(page, PEAKS)
     assert f"no gains: {reason}" in peak["note"]
     assert all(row[key] is None for row in by_cap(page).values() for key in GAINS)
+
+
+def test_gain_whose_interval_contains_zero_is_not_told_from_the_reference(
+    submissions: Submissions,
+) -> None:
+    add_sweep(
+        submissions,
+        *(make_run_at_cap(500, rate) for rate in (0.72, 0.73)),
+        *(make_run_at_cap(700, rate) for rate in (1.0, 1.01)),
+        make_run_at_cap(400, 0.5),
+    )
+    page = build_page_model(collect([submissions.root]), Path.as_posix)
+    tables = {table.id: table for table in page.tables}
+    rows = {row["cap_w"]: row for row in tables[SWEEPS].rows}
+    assert rows[500]["note"] == "peak, not told apart from the reference: energy gain"
+    low, high = rows[500]["energy_gain_percent_low"], rows[500]["energy_gain_percent_high"]
+    assert float(str(low)) < 0 < float(str(high))
+    assert {row["interval_basis"] for row in (rows[400], rows[500])} == {"between runs"}
+    energy = next(r for r in tables["resnet50-train-settings"].rows if r["metric"] == "energy")
+    assert (energy["setting"], energy["not_told_apart"]) == ("500 W", "700 W")
 
 
 def test_one_cap_or_runs_that_differ_in_more_are_no_sweep(
