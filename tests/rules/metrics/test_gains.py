@@ -15,7 +15,7 @@ from rules.metrics.best_settings import find_best_settings, list_metrics
 from rules.metrics.energy import MetricsError
 from rules.metrics.figures import Headline, estimate_ratio
 from rules.metrics.gains import compare
-from rules.metrics.sweeps import Point, combine
+from rules.metrics.sweeps import Point, combine, compute_scaling
 from rules.metrics.uncertainty import Spread, estimate_spread_within_run
 
 points = st.builds(Point, positive_floats, positive_floats, positive_floats, st.just(True))
@@ -206,6 +206,23 @@ def test_spread_between_runs_is_pooled_over_the_sweep_and_serves_single_runs() -
     variances = [(s.energy_variance, s.time_variance) for s in spreads if s]
     assert variances == [pytest.approx((energy / n, time / n)) for n in (2, 1, 2)]
     assert [point.spread for point in combine(runs[1::2])] == [within, within]
+
+
+def test_mean_of_times_differs_from_the_time_of_the_mean_rate_by_the_squared_spread() -> None:
+    rates = np.random.default_rng(2).normal(100, 1, 100_000)
+    mean_time, time_of_mean = (1 / rates).mean(), 1 / rates.mean()
+    assert mean_time / time_of_mean - 1 == pytest.approx(0.01**2, rel=0.05)
+
+
+def test_scaling_has_intervals_of_two_independent_runs() -> None:
+    spread = Spread(0.01**2, 0.02**2, 0.0, 9, "epochs")
+    single, several = (Point(700, n, 1.0, True, spread=spread) for n in (1, 4))
+    scaling = compute_scaling(several, 4, single)
+    for figure, error in ((scaling.speed_up, 0.02), (scaling.energy_per_item_ratio, 0.01)):
+        relative_half_width = 2.262 * error * math.sqrt(2)
+        assert figure.half_width / figure.mean == pytest.approx(relative_half_width, rel=0.01)
+    ends = [end / 4 * 100 for end in scaling.speed_up.ci95 or ()]
+    assert list(scaling.efficiency_percent.ci95 or ()) == pytest.approx(ends)
 
 
 # The best setting by each metric

@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +13,8 @@ from support.rules.sweep_points import make_sweep, positive_floats
 from harness.sweep.table import describe_peak
 from rules.metrics import run as metrics
 from rules.metrics.energy import MetricsError
-from rules.metrics.sweeps import Point, find_measured_peak, fit_quadratic_peak
+from rules.metrics.sweeps import Point, combine, find_measured_peak, fit_quadratic_peak
+from rules.metrics.uncertainty import Spread
 
 MAYR = json.loads(
     (Path(__file__).parents[3] / "submissions/published/mayr2026.json").read_text(encoding="utf-8")
@@ -228,3 +230,45 @@ def test_peak_beside_the_unenforced_caps_of_the_mi300x_is_not_interpolated() -> 
     runs = make_mayr_points("resnet50-train", "MI300X")
     assert find_measured_peak(runs).cap_w == 400
     assert fit_quadratic_peak(runs) is None
+
+
+# Intervals of the peak
+
+
+def simulate_parabola(error: float, rng: np.random.Generator) -> list[Point]:
+    """Three repeats at each of three caps, on a parabola with its vertex at 365 W and 5 items/J."""
+    return combine(
+        [
+            Point(cap_w, 1.0, 1 / ((5 - ((cap_w - 365) / 100) ** 2 / 4) * (1 + shift)), True)
+            for cap_w in (300, 400, 500)
+            for shift in rng.normal(0, error, 3).tolist()
+        ]
+    )
+
+
+def test_interval_of_the_interpolated_peak_contains_the_true_one_in_95_of_100_sweeps() -> None:
+    rng = np.random.default_rng(5)
+    sweeps_count, cap_hits, efficiency_hits = 1000, 0, 0
+    for _ in range(sweeps_count):
+        peak = fit_quadratic_peak(simulate_parabola(0.003, rng))
+        assert peak is not None and peak.cap_ci95_w and peak.items_per_joule.ci95
+        cap_hits += peak.cap_ci95_w[0] <= 365 <= peak.cap_ci95_w[1]
+        efficiency_hits += peak.items_per_joule.ci95[0] <= 5 <= peak.items_per_joule.ci95[1]
+    # Four standard errors of a share of 95 % of 1 000.
+    assert abs(cap_hits / sweeps_count - 0.95) < 0.028, cap_hits
+    assert abs(efficiency_hits / sweeps_count - 0.95) < 0.028, efficiency_hits
+
+
+def test_runs_that_show_no_curvature_do_not_bound_the_cap_of_the_peak() -> None:
+    spread = Spread(0.2**2, 0.0, 0.0, 6, "runs")
+    points = [replace(point, spread=spread) for point in make_sweep(4.9, 5, 4.9)]
+    peak = fit_quadratic_peak(points)
+    assert peak is not None and peak.items_per_joule.ci95 is not None
+    assert peak.cap_ci95_w is None
+
+
+def test_measured_peak_has_the_interval_of_its_runs() -> None:
+    spread = Spread(0.01**2, 0.0, 0.0, 9, "epochs")
+    points = [replace(point, spread=spread) for point in make_sweep(1, 5, 2)]
+    low, high = find_measured_peak(points).items_per_joule.ci95 or (0.0, 0.0)
+    assert (low, high) == (pytest.approx(5 - 2.262 * 0.05), pytest.approx(5 + 2.262 * 0.05))
