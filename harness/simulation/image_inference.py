@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict
 
-from harness.simulation.board_state import Activity
 from harness.simulation.boards import MEMORY_BYTES
 from harness.simulation.inference_model import BYTES, ImageLoad
 from harness.simulation.server import VARIABLE, Client
@@ -47,7 +46,6 @@ class SimulatedModel:
         self.facts = facts
         self._job, self._client = job, client
         self._batch = 0
-        self._client.ask("set_activity", uuid=job.uuid, activity=Activity.RESIDENT)
 
     def prepare(self, batch: int) -> None:
         """Put the batch onto the board and run two of them. Raises BatchRefused if the simulated
@@ -68,14 +66,12 @@ class SimulatedModel:
         """Sleep as long as the batches take. A part makes up for a delay of the one before. Raises
         MeterError if the board vanishes."""
         uuid = self._job.uuid
-        self._client.ask("set_activity", uuid=uuid, activity=Activity.COMPUTING)
         mark()
         end_s = time.monotonic()
         for _ in range(parts):
             end_s += batches * self._batch / self._client.ask("rate", uuid=uuid)
             time.sleep(max(0.0, end_s - time.monotonic()))
             mark()
-        self._client.ask("set_activity", uuid=uuid, activity=Activity.RESIDENT)
 
     def peak_bytes(self) -> int:
         images = 3 * self._job.size**2 + RESIDENT_SHARE * self.facts.activations

@@ -39,6 +39,8 @@ if __name__ == "__main__":
 
 from harness.run.workers.gpu_uuid import read_gpu_uuid
 from harness.run.workers.recorder import Clock, CudaClock, HostClock
+from harness.simulation.board_state import Activity
+from harness.simulation.worker_boards import WorkerBoards
 from harness.system import read_package_versions
 from rules.study_contract import BatchRefused, ModelJob, ModelRefused, OpenModel
 
@@ -64,6 +66,8 @@ class Settings:
     device: str
     """A torch device string such as `cuda:0` or `cpu`."""
     harness_pid: int
+    is_simulated: bool
+    """Whether a simulator plays the board, and must know what the worker does."""
 
 
 @dataclass(frozen=True)
@@ -143,6 +147,7 @@ class Worker:
         if device == "cuda":
             check_gpu(int(index), settings.uuid)
         self._clock: Clock = CudaClock() if device == "cuda" else HostClock()
+        self._boards = WorkerBoards((settings.uuid,) if settings.is_simulated else ())
         self._model: OpenModel | None = None
 
     def answer(self, command: Mapping[str, Any]) -> Answer:
@@ -165,15 +170,19 @@ class Worker:
             self._model = self._open_model(job)
         except ModelRefused as refusal:
             return {"kind": "refused", "reason": str(refusal)}
+        self._boards.set_activity(Activity.RESIDENT)
         return {"kind": "opened", **asdict(self._model.facts)}
 
     def _measure(self, window: Window) -> Answer:
         if self._model is None:
             raise ValueError("there is no open model to measure")
+        self._boards.set_activity(Activity.COMPUTING)
         try:
             parts = measure(self._model, self._clock, window)
         except BatchRefused as refusal:
             return {"kind": "ended", "outcome": refusal.outcome, "reason": str(refusal)}
+        finally:
+            self._boards.set_activity(Activity.RESIDENT)
         return {
             "kind": "measured",
             "parts": [asdict(part) for part in parts],
@@ -183,6 +192,7 @@ class Worker:
     def _close(self) -> None:
         if self._model is not None:
             self._model.close()
+            self._boards.set_activity(Activity.IDLE)
         self._model = None
 
 

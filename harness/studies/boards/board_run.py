@@ -136,7 +136,7 @@ class BoardRun:
         task = self._task
         self._stack.close()
         settings = make_worker_settings(
-            task.plan.implementation, task.device.uuid, task.torch_device
+            task.plan.implementation, task.device.uuid, task.torch_device, task.session.meter
         )
         worker = StudyWorker(settings, task.environment, lambda line: self._log(f"| {line}"))
         self._worker = worker

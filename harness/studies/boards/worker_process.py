@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from typing import IO
 
+from harness.power.sources import source_class
 from harness.processes import HURRIED_TIMEOUT_S
 from harness.studies.records import PartWindow
 from rules.bundle_format.records import Json
@@ -202,11 +203,12 @@ class StudyWorker:
             self._on_line(line.rstrip("\n"))
 
 
-def make_worker_settings(implementation: str, uuid: str, device: str) -> Json:
+def make_worker_settings(implementation: str, uuid: str, device: str, meter: str) -> Json:
     """Return the argument of the worker process."""
     return {
         "implementation": implementation,
         "uuid": uuid,
         "device": device,
         "harness_pid": os.getpid(),
+        "is_simulated": source_class(meter).simulated,
     }

@@ -10,6 +10,7 @@ import pytest
 from harness.run.workers.recorder import HostClock
 from harness.simulation import server as simulator
 from harness.simulation.board_models import MODELS
+from harness.simulation.board_state import Activity
 from harness.simulation.image_inference import SimulatedModel, open_model
 from harness.simulation.inference_model import ImageLoad, InferenceCurve
 from harness.studies.worker import Window, compute_seconds, measure
@@ -118,6 +119,8 @@ def test_a_model_takes_the_time_of_its_batches_and_the_board_draws_its_power(
     powers_w = []
     model.run(1, 1, lambda: powers_w.append(read_power_w(board, after_s=2)))
     assert powers_w[0] == pytest.approx(curve.compute_power_w(CAP_W), rel=0.03)
+    # As the worker does after a window.
+    board.ask("set_activity", uuid=UUID, activity=Activity.RESIDENT)
     resident_w = read_power_w(board, after_s=4)
     assert 100 < resident_w < 150
     model.close()

@@ -14,7 +14,8 @@ import pytest
 from support.image_models import BATCH_S, CHATTER, PYTORCH_WARNING
 
 from harness.run.workers.recorder import HostClock
-from harness.studies.worker import Window, check_gpu, measure
+from harness.simulation.worker_boards import WorkerBoards
+from harness.studies.worker import Settings, Window, Worker, check_gpu, measure
 from rules.study_contract import ModelFacts
 
 ANSWER_S = 20
@@ -25,6 +26,7 @@ SETTINGS = {
     "uuid": "BOARD",
     "device": "cpu",
     "harness_pid": os.getpid(),
+    "is_simulated": False,
 }
 JOB = {
     "architecture": "sleeping",
@@ -144,6 +146,22 @@ def test_an_error_outside_the_contract_ends_the_worker(
     status, errors = worker.end()
     assert status == 1
     assert "Traceback" in errors
+
+
+@pytest.mark.filterwarnings("ignore:Synchronization")
+def test_simulated_board_knows_when_its_worker_computes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its power is that of an idle board otherwise, which the rule Y102 refuses."""
+    activities: list[str] = []
+    monkeypatch.setattr(
+        WorkerBoards, "set_activity", lambda boards, activity: activities.append(activity)
+    )
+    worker = Worker(Settings(**{**SETTINGS, "is_simulated": True}))
+    worker.answer({"command": "open", "job": JOB})
+    window = {"seconds": 0.01, "min_batches": 1, "parts": 1}
+    assert worker.answer({"command": "measure", "batch": 8, **window})["kind"] == "measured"
+    assert worker.answer({"command": "measure", "batch": 9, **window})["kind"] == "ended"
+    worker.answer({"command": "idle"})
+    assert activities == ["resident", *(["computing", "resident"] * 2), "idle"]
 
 
 def test_an_implementation_that_is_missing_ends_the_worker(start: Callable[..., Process]) -> None:
