@@ -2,14 +2,15 @@
 
 Such a file holds a docstring and one `RULE`. The docstring is the page of the rule: a title line,
 then the sections `## What it does`, `## Why it is bad`, `## What to do` and `## Source`. `RULE` is
-one of four kinds:
+one of these kinds:
 
 - A `BundleRule` looks at the bundle of one run. Its function is marked with `@RULE.check`.
 - A `StudyRule` looks at the bundle of one study. Its function is marked with `@RULE.check`.
 - A `FormRule` reports problems that occur while a bundle is read. It has no function: the reader
   raises the problem with the id of the rule (`rules/rule_ids.py`).
-- A `RoundRule` looks at all runs of a round that passed, each as a `RunSummary`. Its function is
-  marked with `@RULE.check`.
+- A `RoundRule` looks at all runs of a round that passed, each as a `RunSummary`, and a
+  `StudyRoundRule` at all studies, each as a `StudySummary`. Their functions are marked with
+  `@RULE.check`.
 
 The mutations that a rule must find are in `rules/testing/cases/FAMILY/`, in a file of the same
 name.
@@ -20,14 +21,15 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from rules.finding import Finding, Severity, Violation
 
 if TYPE_CHECKING:  # the pages of rules are shown without NumPy, which takes 0.1 s to load
     from rules.bundle import Bundle  # noqa: F401  # the parameter of a base class below
-    from rules.run_summary import RunSummary
+    from rules.run_summary import RunSummary  # noqa: F401
     from rules.studies.bundle import StudyBundle  # noqa: F401
+    from rules.summaries.study_summary import StudySummary  # noqa: F401
     from rules.views import AnyBundle
 
 
@@ -54,8 +56,6 @@ MAX_FINDINGS = 10
 """How many findings of one rule on one bundle are listed."""
 
 View = TypeVar("View")
-RoundCheck = Callable[[Sequence["RunSummary"]], Iterator[tuple[Path, Violation]]]
-"""Returns each violation with the path of the bundle that it belongs to."""
 
 
 @dataclass
@@ -178,27 +178,47 @@ class FormRule(Rule):
 
 
 @dataclass
-class RoundRule(Rule):
-    """A rule across the bundles of a round."""
+class ComparingRule(Rule, Generic[View]):
+    """A rule across the bundles of a round, of which it sees the summaries as `View`."""
 
+    of_studies: ClassVar[bool] = False
+    """Whether the rule compares studies. It compares runs otherwise."""
     sees_withdrawn: bool = False
     """Whether the rule also compares with withdrawn bundles. These must not be submitted again."""
-    run: RoundCheck = field(default=_no_check, init=False)
+    run: Callable[[Sequence[View]], Iterator[tuple[Path, Violation]]] = field(
+        default=_no_check, init=False
+    )
 
-    def check(self, function: RoundCheck) -> RoundCheck:
-        """Mark the function that looks at the summaries of a round and yields violations."""
+    def check(
+        self, function: Callable[[Sequence[View]], Iterator[tuple[Path, Violation]]]
+    ) -> Callable[[Sequence[View]], Iterator[tuple[Path, Violation]]]:
+        """Mark the function that looks at the summaries of a round. It yields each violation with
+        the path of the bundle that it belongs to."""
         self.run = function
         return function
 
-    def judge_round(self, runs: "Sequence[RunSummary]") -> Iterator[tuple[Path, Finding]]:
+    def judge_round(self, bundles: Sequence[View]) -> Iterator[tuple[Path, Finding]]:
         """The findings of this rule on a round, each with the path of its bundle. Beyond
         `MAX_FINDINGS` on one bundle they are counted and not listed."""
         counts: Counter[Path] = Counter()
         # Of a thousand copies each is a copy of every other one.
-        for path, violation in self.run(runs):
+        for path, violation in self.run(bundles):
             counts[path] += 1
             if counts[path] <= MAX_FINDINGS:
                 yield path, self.finding(violation)
         for path, count in counts.items():
             if count > MAX_FINDINGS:
                 yield path, self.finding(_count_rest(count - MAX_FINDINGS))
+
+
+@dataclass
+class RoundRule(ComparingRule["RunSummary"]):
+    """A rule across the runs of a round."""
+
+
+@dataclass
+class StudyRoundRule(ComparingRule["StudySummary"]):
+    """A rule across the studies of a round."""
+
+    of_studies: ClassVar[bool] = True
+    standings: tuple[str, ...] = (STUDY_STANDING, "demo")

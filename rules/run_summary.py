@@ -4,11 +4,8 @@ It is small enough that one process holds those of a whole round.
 """
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
-from pathlib import Path
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,6 +16,7 @@ from rules.fingerprints import Fingerprints, Hashes, take_fingerprints, take_nod
 from rules.metrics import sweeps
 from rules.metrics.figures import Headline, MeanClocks
 from rules.metrics.run import mean_clocks
+from rules.summaries.bundle_summary import BundleSummary, find_center, parse_date
 
 NEAR_CAP = 0.05
 """Caps that differ by at most this share are compared between centers. A cap that is a little lower
@@ -30,15 +28,9 @@ FIRST_STEPS = 8
 
 
 @dataclass(frozen=True)
-class RunSummary:
-    """What the rules across bundles need to know of one bundle."""
+class RunSummary(BundleSummary):
+    """What the rules across bundles need to know of one run."""
 
-    path: Path
-    center: str
-    signer: str | None
-    """None without a good signature."""
-    manifest_sha256: str
-    """Identifies the bundle; empty if the manifest was not read."""
     reproduces: OriginalRun | None
     """The run that this one repeats; None if it is no reproduction."""
     setting: tuple[object, ...]
@@ -62,8 +54,7 @@ class RunSummary:
     sweep: SweepLabel | None
     """Which run of which sweep this is; None if the run belongs to no sweep."""
     from_s: float
-    until_s: float
-    """Start and end of the run by its own clock, in s of Unix time. NaN if it is not a date."""
+    """Start of the run by its own clock, in s of Unix time. NaN if it is not a date."""
     boards: tuple[str, ...]
     """The UUIDs of the accelerators that worked."""
     system: tuple[tuple[str, object], ...]
@@ -81,30 +72,6 @@ class RunSummary:
     """Hashes of a part of the input of each rank; empty if one is not recorded."""
     epoch_losses: tuple[float, ...]
     """The finite losses at the end of the scored epochs, in their order."""
-    log_line: int | None = None
-    """The line of the LOG that accepts the bundle; None if none does."""
-    withdrawn: bool = False
-    name_parts: int = 3
-    """How many parts of the path the name has: center, system and run."""
-
-    @property
-    def name(self) -> str:
-        """The end of the path. Findings name another bundle so."""
-        return Path(*self.path.parts[-self.name_parts :]).as_posix()
-
-
-def distinguish_names(runs: Iterable[RunSummary]) -> list[RunSummary]:
-    """The runs, in their order, with names that are unique. Bundles of two roots can have the same
-    center, system and run, so their names have more parts of the path."""
-    named = list(runs)
-    while True:
-        counts = Counter(name for name, _ in {(run.name, run.path) for run in named})
-        if all(count == 1 for count in counts.values()):
-            return named
-        named = [
-            replace(run, name_parts=run.name_parts + 1) if counts[run.name] > 1 else run
-            for run in named
-        ]
 
 
 def summarize(
@@ -115,7 +82,7 @@ def summarize(
     if bundle.evidence is None or bundle.figures is None:
         return None
     run, figures = bundle.declaration, bundle.figures
-    center = (signer or bundle.path.parent.parent.name).partition("@")[0].casefold()
+    center = find_center(bundle.path, signer)
     setting, configuration = read_configuration(bundle)
     return RunSummary(
         path=bundle.path,
@@ -134,8 +101,8 @@ def summarize(
         standing=bundle.judged_standing,
         seed=run.settings.seed,
         sweep=run.sweep,
-        from_s=_unix_s(run.started_at),
-        until_s=_unix_s(run.ended_at),
+        from_s=parse_date(run.started_at),
+        until_s=parse_date(run.ended_at),
         boards=tuple(sorted(bundle.accelerator_ranks)),
         system=tuple(_system(bundle)),
         source=_source(bundle.environment_declaration),
@@ -262,13 +229,6 @@ def _source(environment: EnvironmentDeclaration) -> tuple[str, str] | None:
     if git is None or git.dirty is not False or not git.commit:
         return None
     return git.commit, environment.source_sha256
-
-
-def _unix_s(date: str) -> float:
-    try:
-        return datetime.fromisoformat(date).timestamp()
-    except ValueError:
-        return float("nan")
 
 
 def _inputs(bundle: Bundle) -> tuple[str, ...]:

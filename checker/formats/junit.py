@@ -15,9 +15,10 @@ from rules.rule import (
     BUNDLE_STANDINGS,
     FAMILIES,
     STUDY_STANDING,
+    ComparingRule,
     FormRule,
-    RoundRule,
     Rule,
+    StudyRoundRule,
     StudyRule,
 )
 
@@ -137,10 +138,10 @@ def _explain_not_run(view: RoundView, verdict: Verdict, rule: Rule) -> str:
     if verdict.rules_not_run or verdict.standing is None:
         return "not run: the evidence cannot be read"
     is_study = verdict.standing == STUDY_STANDING
-    if isinstance(rule, StudyRule) != is_study:
+    if isinstance(rule, StudyRule | StudyRoundRule) != is_study:
         return f"not run: for {'runs' if is_study else 'studies'} only"
     if (verdict.judged_standing or verdict.standing) not in rule.standings:
         return f"not run: for {', '.join(s for s in BUNDLE_STANDINGS if s in rule.standings)} only"
-    if isinstance(rule, RoundRule) and view.status(verdict) == "fail":
+    if isinstance(rule, ComparingRule) and view.status(verdict) == "fail":
         return "not run: the bundle fails"
     return ""

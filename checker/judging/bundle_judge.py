@@ -29,6 +29,7 @@ from rules.registry import (
     judge_form,
     round_rules,
     rules_by_id,
+    study_round_rules,
     study_rules,
 )
 from rules.rule import BundleRule, FormRule, Rule, StudyRule
@@ -37,6 +38,7 @@ from rules.studies.bundle import StudyBundle
 from rules.studies.published import PublishedStudy, parse_published_study
 from rules.studies.trends.reader import parse_trends_study
 from rules.studies.trends.records import TRENDS, TrendsStudy
+from rules.summaries.study_summary import StudySummary, summarize_study
 from rules.views import AnyBundle, get_main_document, get_version, open_view
 
 _MAX_GROUP_BYTES = 64 * 2**20
@@ -69,9 +71,8 @@ class JudgedBundle:
     """What a process returns for a bundle. The evidence itself stays in that process."""
 
     verdict: Verdict
-    summary: RunSummary | None = None
-    """What the rules across bundles see; None for a study, and if the bundle was refused or has no
-    evidence."""
+    summary: RunSummary | StudySummary | None = None
+    """What the rules across bundles see; None if the bundle was refused or has no evidence."""
     trust: Trust = field(default_factory=Trust)
 
 
@@ -229,7 +230,7 @@ def _select_rules_for(
 def _count_rules_on_evidence(bundle: AnyBundle) -> int:
     """How many rules look at the evidence of a bundle, alone or beside others."""
     if isinstance(bundle, StudyBundle):
-        return len(study_rules())
+        return len(study_rules()) + len(study_round_rules())
     return len(bundle_rules()) + len(round_rules())
 
 
@@ -255,9 +256,13 @@ def _conclude(item: _OpenBundle, options: JudgeOptions) -> JudgedBundle:
     )
     # A waived error does not refuse a bundle: other bundles are still compared with it.
     is_refused = any(f.severity == Severity.ERROR and not f.waived for f in verdict.findings)
-    summary = None
-    if isinstance(bundle, Bundle) and has_evidence and not is_refused:
-        summary = summarize(bundle, trust.signer, trust.manifest_sha256, options.salt)
+    summary: RunSummary | StudySummary | None = None
+    if has_evidence and not is_refused:
+        identity = trust.signer, trust.manifest_sha256, options.salt
+        if isinstance(bundle, Bundle):
+            summary = summarize(bundle, *identity)
+        else:
+            summary = summarize_study(bundle, *identity)
     if summary:
         is_withdrawn = withdrawal is not None
         summary = replace(summary, log_line=trust.log_line, withdrawn=is_withdrawn)

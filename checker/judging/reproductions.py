@@ -9,7 +9,7 @@ from checker.judging.bundle_judge import JudgedBundle
 from checker.verdict import Reproduction, Verdict
 from rules.bundle_findings import counts_as_reproduction
 from rules.metrics.comparison import compare_with_original
-from rules.run_summary import find_reproductions
+from rules.run_summary import RunSummary, find_reproductions
 
 
 def add_reproductions(
@@ -22,7 +22,11 @@ def add_reproductions(
     such as one with the noise of another run, confirms nothing until then.
     """
     passing = {verdict.path: verdict for verdict in verdicts if verdict.status == "pass"}
-    summaries = [i.summary for i in judged if i.summary and i.verdict.path in passing]
+    summaries = [
+        item.summary
+        for item in judged
+        if isinstance(item.summary, RunSummary) and item.verdict.path in passing
+    ]
     reproductions: dict[Path, Reproduction] = {}
     reproductions_of: dict[Path, list[Reproduction]] = defaultdict(list)
     for run, _, original in find_reproductions(summaries):

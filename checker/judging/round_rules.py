@@ -4,12 +4,14 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from checker.judging.bundle_judge import JudgedBundle
 from checker.verdict import INTERNAL, Verdict, build_internal_finding
 from rules.finding import Finding, Severity
-from rules.registry import round_rules
-from rules.run_summary import RunSummary, distinguish_names
+from rules.registry import round_rules, study_round_rules
+from rules.rule import ComparingRule
+from rules.summaries.bundle_summary import BundleSummary, distinguish_names
 
 
 def add_round_findings(judged: Sequence[JudgedBundle]) -> Iterator[Verdict]:
@@ -35,7 +37,7 @@ def add_round_findings(judged: Sequence[JudgedBundle]) -> Iterator[Verdict]:
 
 
 def _run_round_rules(
-    summaries: Sequence[RunSummary], withdrawn: frozenset[Path]
+    summaries: Sequence[BundleSummary], withdrawn: frozenset[Path]
 ) -> Mapping[Path, list[Finding]]:
     """The findings by path of the bundle. Withdrawn bundles get none, and only rules with
     `sees_withdrawn` compare others with them."""
@@ -43,9 +45,12 @@ def _run_round_rules(
     standing = [summary for summary in summaries if summary.path not in withdrawn]
     if not standing:
         return findings
-    for rule in round_rules():
+    rules: tuple[ComparingRule[Any], ...] = (*round_rules(), *study_round_rules())
+    for rule in rules:
+        seen = summaries if rule.sees_withdrawn else standing
+        compared = [summary for summary in seen if rule.of_studies == summary.OF_STUDY]
         try:
-            for path, finding in rule.judge_round(summaries if rule.sees_withdrawn else standing):
+            for path, finding in rule.judge_round(compared):
                 # A rule with `sees_withdrawn` also reports the withdrawn bundle of a pair.
                 if path not in withdrawn:
                     findings[path].append(finding)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from rules.fingerprints import Hashes
 from rules.run_summary import RunSummary
+from rules.summaries.bundle_summary import Summary
 
 Indices = NDArray[np.intp]
 
@@ -22,9 +23,9 @@ class Repeat:
     """How much of what is compared in `run` occurs in `other`."""
 
 
-def order_runs(runs: Sequence[RunSummary]) -> list[RunSummary]:
-    """The runs in the order in which they are known to be: in the order of the LOG, then withdrawn
-    ones, then the others by the end of the run.
+def order_runs(runs: Sequence[Summary]) -> list[Summary]:
+    """Runs or studies in the order in which they are known to be: in the order of the LOG, then
+    withdrawn ones, then the others by their end.
 
     A submitter states that end, so it decides only among runs of one center (`list_copies`).
     """
@@ -41,10 +42,10 @@ def order_runs(runs: Sequence[RunSummary]) -> list[RunSummary]:
     )
 
 
-def list_copies(earlier: RunSummary, later: RunSummary) -> tuple[RunSummary, ...]:
-    """Which of two runs that share something are to be reported: the later one. If they are of
-    different centers and the LOG lists neither, their order is what their submitters say. Then it
-    proves nothing, and both are reported."""
+def list_copies(earlier: Summary, later: Summary) -> tuple[Summary, ...]:
+    """Which of two runs or studies that share something are to be reported: the later one. If they
+    are of different centers and the LOG lists neither, their order is what their submitters say.
+    Then it proves nothing, and both are reported."""
     is_order_known = earlier.log_line is not None or earlier.center == later.center
     return (later,) if is_order_known else (later, earlier)
 

@@ -1,8 +1,8 @@
 """Cases: ways to alter good bundles that a rule must find.
 
 A file in `rules/testing/cases/FAMILY/` marks its functions with `@mutation(RULE, ...)`,
-`@study_mutation(RULE, ...)`, `@tampering(RULE, ...)` or `@pairing(RULE, ...)`. Only tests import
-these files, and the wheel does not contain them.
+`@study_mutation(RULE, ...)`, `@tampering(RULE, ...)`, `@pairing(RULE, ...)` or
+`@study_pairing(RULE, ...)`. Only tests import these files, and the wheel does not contain them.
 """
 
 import importlib
@@ -19,6 +19,7 @@ Mutate = Callable[[EvidenceFrames], None]
 MutateStudy = Callable[[StudyFrames], None]
 Tamper = Callable[[Path], None]
 Pair = Callable[[EvidenceFrames, EvidenceFrames], None]
+PairStudies = Callable[[StudyFrames, StudyFrames], None]
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,20 @@ class Pairing:
     """Whether the first bundle states that it reproduces the second."""
 
 
-Case = Mutation | StudyMutation | Tampering | Pairing
+@dataclass(frozen=True)
+class StudyPairing:
+    """One way to alter the first of two good studies of one round, so that it contradicts the
+    second."""
+
+    name: str
+    apply: PairStudies
+    also_reported: frozenset[str]
+    other_center: bool
+    """Whether the second study is of another center. Both are then at fault, because nothing shows
+    which one was first."""
+
+
+Case = Mutation | StudyMutation | Tampering | Pairing | StudyPairing
 _CASES: dict[str, list[Case]] = {}
 
 
@@ -141,10 +155,23 @@ def pairing(
     return mark
 
 
+def study_pairing(
+    rule: Rule, *also_reported: str, other_center: bool = False
+) -> Callable[[PairStudies], PairStudies]:
+    """Mark a function that alters the first of two good studies."""
+
+    def mark(function: PairStudies) -> PairStudies:
+        rule_ids = frozenset(also_reported)
+        _add(rule, StudyPairing(function.__name__, function, rule_ids, other_center))
+        return function
+
+    return mark
+
+
 def cases_of(rule: Rule) -> Sequence[Case]:
     """The cases of a rule, in the order of its file: mutations, tamperings, pairings."""
     _load_cases()
-    kinds = (Mutation, StudyMutation, Tampering, Pairing)
+    kinds = (Mutation, StudyMutation, Tampering, Pairing, StudyPairing)
     return sorted(_CASES.get(rule.id, []), key=lambda case: kinds.index(type(case)))
 
 

@@ -56,6 +56,18 @@ def scale_readings(study: StudyFrames, mask: Mask, share: float) -> None:
         samples.loc[rows.index, "energy_mj"] = np.round(energy_mj[0] + np.cumsum(steps_mj))
 
 
+def copy_readings(study: StudyFrames, source: StudyFrames, architecture: str) -> None:
+    """Replace the power readings in the long windows of a model by those of another study."""
+    rows, source_rows = (
+        select_samples(each, find_points(each, architecture, "long")).nonzero()[0]
+        for each in (study, source)
+    )
+    count = min(len(rows), len(source_rows))
+    for column in ("power_mw", "power_avg_mw"):
+        readings = source.samples.loc[source_rows[:count], column].to_numpy()
+        study.samples.loc[rows[:count], column] = readings
+
+
 def drop_points(study: StudyFrames, numbers: Iterable[int]) -> None:
     """Remove points and their parts, and number the parts of the others anew."""
     kept = np.setdiff1d(np.arange(len(study.points)), np.fromiter(numbers, dtype=np.int64))
@@ -74,3 +86,16 @@ def count_batches(study: StudyFrames, number: int, share: float) -> None:
     )
     batches = int(study.batches.loc[parts, "batches"].sum())
     study.points.loc[number, "items"] = batches * study.points["batch"].iloc[number]
+
+
+def keep_sessions(study: StudyFrames, count: int) -> None:
+    """Remove all but the first `count` sessions, as if the study had ended there."""
+    drop_points(study, np.flatnonzero(study.points["session"] >= count))
+    nodes = [f"session{number}" for number in range(count)]
+    study.samples = study.samples[study.samples["node"].isin(nodes)].reset_index(drop=True)
+    study.study["sessions"] = study.study["sessions"][:count]
+    study.study["ended_at"] = study.study["sessions"][-1]["ended_at"]
+    study.system["nodes"] = study.system["nodes"][:count]
+    for entry in study.study["work"]:
+        if entry["session"] >= count:
+            entry.update(status="not-reached", session=None, accelerator=None)

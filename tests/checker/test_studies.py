@@ -20,7 +20,13 @@ from reporting.collect import collect
 from rules import VERSION
 from rules.bundle_format.documents import read_document
 from rules.bundle_format.seal import seal
-from rules.registry import bundle_rules, round_rules, rules_by_id, study_rules
+from rules.registry import (
+    bundle_rules,
+    round_rules,
+    rules_by_id,
+    study_round_rules,
+    study_rules,
+)
 from rules.rule import FormRule
 from rules.testing import tampering as forge
 
@@ -88,7 +94,7 @@ def test_rules_of_runs_and_of_studies_are_run_on_their_own_kind(submissions: Sub
         for suite in root
     }
     of_runs = {rule.id for rule in (*bundle_rules(), *round_rules())}
-    of_studies = {rule.id for rule in study_rules()}
+    of_studies = {rule.id for rule in (*study_rules(), *study_round_rules())}
     of_form = {id for id, rule in rules_by_id().items() if isinstance(rule, FormRule)}
     assert not_run[study] >= of_runs and not not_run[study] & of_form
     assert not_run[run] >= of_studies and not not_run[run] & of_form
@@ -108,7 +114,7 @@ def test_unreadable_study_states_how_many_rules_were_not_run(submissions: Submis
     bundle = submissions.add_study()
     (bundle / "points.csv.gz").unlink()
     verdict = judge(bundle)
-    assert verdict.rules_not_run == len(study_rules())
+    assert verdict.rules_not_run == len(study_rules()) + len(study_round_rules())
     assert (verdict.standing, list_errors(verdict)) == (None, {"S101"})
 
 

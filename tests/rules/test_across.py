@@ -25,7 +25,8 @@ from checker.verdict import INTERNAL
 from rules.declarations.run import SweepLabel
 from rules.fingerprints import Fingerprints, take_noise
 from rules.registry import round_rules, rules_by_id
-from rules.run_summary import RunSummary, distinguish_names
+from rules.run_summary import RunSummary
+from rules.summaries.bundle_summary import distinguish_names
 from rules.testing.mutations import declare_cap
 
 

@@ -22,11 +22,21 @@ from rules.metrics.run import MetricsError
 from rules.registry import rules_by_id
 from rules.rule import Rule
 from rules.testing.case import Case as Alteration
-from rules.testing.case import Mutation, Pairing, StudyMutation, Tampering, cases_of
+from rules.testing.case import (
+    Mutation,
+    Pairing,
+    StudyMutation,
+    StudyPairing,
+    Tampering,
+    cases_of,
+)
 from rules.testing.frames import EvidenceFrames, read_frames
-from rules.testing.studies import state_figures
+from rules.testing.studies import make_study_frames, state_figures
 from rules.testing.tampering import describe_original
 
+OTHER = "elsewhere@wattmark"
+OTHER_SEED = 8
+"""Seed of a good study that shares nothing with the usual one."""
 MEASURED = Path(__file__).parents[2] / "submissions" / "reference"
 TRAINING_BUNDLE, SERVING_BUNDLE = (
     next((path.parent for path in sorted(MEASURED.glob(f"*/*{name}*/result.json"))), None)
@@ -55,6 +65,8 @@ class Case:
             return self._judge_study_mutation(self.alteration, submissions)
         if isinstance(self.alteration, Tampering):
             return self._judge_tampering(self.alteration, submissions)
+        if isinstance(self.alteration, StudyPairing):
+            return self._judge_study_pairing(self.alteration, submissions)
         return self._judge_pairing(self.alteration, submissions)
 
     @property
@@ -107,11 +119,7 @@ class Case:
         pairing.apply(first, second)
         for evidence in (first, second):
             rederive(evidence)
-        second_principal, second_key = PRINCIPAL, submissions.key
-        if pairing.other_center:
-            second_principal, second_key = "elsewhere@wattmark", submissions.root / "elsewhere-key"
-            submissions.allow(make_key(second_key), second_principal)
-        second_center = replace(submissions, key=second_key)
+        second_center, second_principal = _open_second_center(submissions, pairing.other_center)
         second_path = second_center.add(second, "bundle-number-2", principal=second_principal)
         if pairing.reproduces:
             first.result["reproduces"] = describe_original(second_path)
@@ -128,13 +136,41 @@ class Case:
         )
         return "; the other: ".join(filter(None, differences))
 
+    def _judge_study_pairing(self, pairing: StudyPairing, submissions: Submissions) -> str:
+        study, other = make_study_frames(seed=OTHER_SEED), copy_study()
+        pairing.apply(study, other)
+        state_figures(study)
+        center, principal = _open_second_center(submissions, pairing.other_center)
+        other_path = center.add_study(other, "study-number-1", principal)
+        path = submissions.add_study(study, "study-number-2")
+        reported = {
+            v.path: {f.rule for f in v.findings} for v in judge_all([submissions.root]).verdicts
+        }
+        differences = (
+            _describe_difference(reported[path], self._expected_rules),
+            _describe_difference(
+                reported[other_path],
+                self._expected_rules if pairing.other_center else frozenset(),
+            ),
+        )
+        return "; the other: ".join(filter(None, differences))
+
+
+def _open_second_center(submissions: Submissions, is_other: bool) -> tuple[Submissions, str]:
+    """The center of the second bundle, and its principal."""
+    if not is_other:
+        return submissions, PRINCIPAL
+    center, principal = replace(submissions, key=submissions.root / "elsewhere-key"), OTHER
+    submissions.allow(make_key(center.key), principal)
+    return center, principal
+
 
 def list_cases() -> Iterator[Case]:
     """All cases, in the order of the rules."""
     for rule in rules_by_id().values():
         for alteration in cases_of(rule):
             origins: tuple[Path | None, ...] = (None, TRAINING_BUNDLE)
-            if isinstance(alteration, StudyMutation | Tampering):
+            if isinstance(alteration, StudyMutation | StudyPairing | Tampering):
                 origins = (None,)
             elif isinstance(alteration, Mutation) and alteration.serving:
                 origins = (None, SERVING_BUNDLE)

@@ -1,0 +1,58 @@
+"""Search the studies of a round for sessions that share readings."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from rules.copies.search import join_with_first, list_copies, order_runs
+from rules.fingerprints import Hashes
+from rules.summaries.study_summary import SessionSummary, StudySummary
+
+
+@dataclass(frozen=True)
+class SharedSession:
+    """A session of a study that repeats a part of another study."""
+
+    study: StudySummary
+    session: SessionSummary
+    other: StudySummary
+    other_session: SessionSummary
+    share: float
+    """How much of what is compared in `session` occurs in `other_session`."""
+
+
+def find_shared_sessions(
+    studies: Sequence[StudySummary], sequences_of: Callable[[SessionSummary], Hashes]
+) -> Iterator[SharedSession]:
+    """For each study to be reported because a session of it shares sequences with a session of
+    another study, the pair of sessions that shares most. The sessions that a study continues are
+    left out (`continues`)."""
+    sessions = [(study, session) for study in order_runs(studies) for session in study.sessions]
+    hashes = [sequences_of(session) for _, session in sessions]
+    owners, firsts = join_with_first(hashes)[:2]
+    pairs, counts = np.unique(np.stack([owners, firsts]), axis=1, return_counts=True)
+    shared: dict[Path, SharedSession] = {}
+    for (later, earlier), count in zip(pairs.T.tolist(), counts.tolist(), strict=True):
+        (study, session), (other, other_session) = sessions[later], sessions[earlier]
+        is_continued = session.sha256 == other_session.sha256 and continues(study, other)
+        if study.path == other.path or is_continued:
+            continue
+        found = (
+            SharedSession(study, session, other, other_session, count / len(hashes[later])),
+            SharedSession(other, other_session, study, session, count / len(hashes[earlier])),
+        )
+        for pair in found[: len(list_copies(other, study))]:
+            if pair.study.path not in shared or pair.share > shared[pair.study.path].share:
+                shared[pair.study.path] = pair
+    return iter(shared.values())
+
+
+def continues(study: StudySummary, other: StudySummary) -> bool:
+    """Whether two studies of one center may have equal sessions: one continues the other, or both
+    continue a third one. Two studies with the same sessions are one study."""
+    sessions, other_sessions = (
+        {session.sha256 for session in each.sessions} for each in (study, other)
+    )
+    return study.center == other.center and sessions != other_sessions

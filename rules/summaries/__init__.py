@@ -1,0 +1,1 @@
+"""What the rules across bundles need to know of each bundle."""
