@@ -11,6 +11,7 @@ from reporting.paper import Paper
 from reporting.run_record import Provenance, RunRecord
 from rules.boards import SIMULATED_PREFIX, find_board
 from rules.bundle_findings import is_cap_without_effect
+from rules.declarations.run import RunDeclaration
 from rules.finding import Finding
 from rules.metrics import run as metrics
 from rules.metrics.figures import Estimate
@@ -92,6 +93,9 @@ class ResultRow:
     """Highest mean power of an accelerator that exceeded its cap; None if none did."""
     items_per_s: Figure | None = None
     provenance: Provenance | None = None
+    mfu_least: float | None = None
+    """The MFU of a measured row that counts only the FLOPs which all ways of counting include, a
+    share of 1; None without a peak."""
     table: str | None = None
     url: str | None = None
     caution: str | None = None
@@ -192,6 +196,9 @@ def build_submitted_row(run: RunRecord, verdict: Verdict) -> ResultRow:
         items_per_joule=_make_optional_figure(headline.items_per_joule),
         # The FLOPs of simulated work are those of the smoke size, so its MFU means nothing.
         mfu=None if is_demo_work else mfu,
+        mfu_least=None
+        if mfu is None or is_demo_work
+        else mfu.value * _least_flops_share(declaration),
         naive=None if is_demo_work else _compare_with_naive(run, names),
         implausible=_explain_excess(mfu.value, peak / 1e12, precision)
         if exceeds_peak and mfu and peak
@@ -221,6 +228,11 @@ def _compare_with_naive(run: RunRecord, names: Sequence[str]) -> RunComparison |
         return None
     estimate = estimate_by_board(board, run.declaration.implementation.precision)
     return None if estimate is None else compare_run_with_naive(run.headline, estimate)
+
+
+def _least_flops_share(run: RunDeclaration) -> float:
+    size = workloads()[run.workload].size(run.size)
+    return (size.min_flops_per_item or size.flops_per_item) / size.flops_per_item
 
 
 def name_centers(rows: Sequence[ResultRow]) -> list[ResultRow]:

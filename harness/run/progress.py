@@ -23,10 +23,11 @@ from harness.run.plan import Plan
 from rules.bundle_format.records import Json
 from rules.declarations.run import RunDeclaration
 from rules.finding import format_count
-from rules.metrics.figures import Percentiles
+from rules.metrics.figures import Percentiles, RunFigures
 from rules.metrics.figures_json import figures_from_json, idle_from_json
 from rules.metrics.idle import IdleSummary, summarize_idle
 from rules.metrics.imbalance import compute_imbalance
+from rules.metrics.within_run import describe_epochs
 from rules.workloads import workloads
 
 
@@ -144,6 +145,7 @@ def describe_results(result: Json) -> Iterator[str]:
     mfu = "" if headline.mfu is None else f", MFU {100 * headline.mfu.mean:.1f} %"
     rate = f"{headline.items_per_s.mean:.6g} {workload.rate_unit(size)}"
     yield f"{rate}{per_accelerator}, {energy}{mfu}"
+    yield from _describe_epochs(figures, declaration.settings.accelerators)
     if imbalance := compute_imbalance(figures.epochs):
         differences = (
             ("active time", imbalance.active_time),
@@ -170,6 +172,27 @@ def format_minutes(seconds: float) -> str:
     return (
         f"about {minutes} min" if minutes < 120 else f"about {minutes // 60} h {minutes % 60} min"
     )
+
+
+def _describe_epochs(figures: RunFigures, accelerators: int) -> Iterator[str]:
+    """Yield a line on what one run tells: intervals within it, and its drift."""
+    within_run = describe_epochs(figures)
+    described = (
+        ("throughput", within_run.headline.items_per_s, within_run.items_per_s),
+        ("energy per item", within_run.headline.joules_per_item, within_run.joules_per_item),
+    )
+    parts = []
+    for name, estimate, series in described:
+        if estimate is None or estimate.ci95 is None or not estimate.mean > 0 or series is None:
+            continue
+        drift = "" if series.drift is None else f", drift {series.drift}"
+        parts.append(f"{name} \u00b1 {100 * estimate.half_width / estimate.mean:.2g} %{drift}")
+    if parts:
+        boards = format_count(accelerators, "board")
+        yield (
+            f"within this run (95 %): {'; '.join(parts)}. One run on {boards} does not show how "
+            "far other runs or boards are from it"
+        )
 
 
 def _describe_idle(idle: IdleSummary) -> str:

@@ -69,6 +69,15 @@ def build_results_table(
             about="model FLOPs utilisation: share of the dense peak of the board",
         ),
         *(NAIVE_COLUMNS if any(row.naive for row in rows) else ()),
+        Column(
+            "mfu_least_percent",
+            "least MFU",
+            "%",
+            "number",
+            3,
+            about="MFU by the FLOPs that all ways of counting include: of causal attention only "
+            "the half that the mask keeps in pre-training, and none in serving",
+        ),
         *(CONTROL_COLUMNS if any(row.control for row in rows) else ()),
         *MARK_COLUMNS,
         Column("accelerator", "accelerator", hidden=True),
@@ -162,6 +171,7 @@ def _make_result_cells(row: ResultRow, link: BundleLink) -> Cells:
         "node_items_per_joule_assumed": _get_efficiency_with_node_share(row),
         "node_items_per_joule_assumed_kind": "assumed",
         "mfu_percent": None if row.mfu is None else row.mfu.value * 100,
+        "mfu_least_percent": None if row.mfu_least is None else row.mfu_least * 100,
         "mfu_percent_kind": None if row.mfu is None else row.mfu.kind,
         "held": row.cap_enforced,
         **make_naive_cells(row),

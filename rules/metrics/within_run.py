@@ -40,6 +40,9 @@ class Drift:
     half_width_percent: float
     """Half of its 95 % interval by Student's t with n - 2 degrees of freedom."""
 
+    def __str__(self) -> str:
+        return f"{self.percent:+.2f} \u00b1 {self.half_width_percent:.2f} %"
+
     @property
     def least_percent(self) -> float:
         """The end of the interval that is nearer to zero, as a size; 0 if the interval holds

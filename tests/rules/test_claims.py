@@ -30,7 +30,7 @@ from rules.testing.mutations import (
     shorten_batches,
 )
 
-ALONE, ACROSS = ("W126", "W127", "T122", "T123", "T124", "C113"), ("X116", "X117")
+ALONE, ACROSS = ("W126", "W127", "T122", "T123", "T124", "T125", "C113"), ("X116", "X117")
 PATHS = sorted(result.parent for result in MEASURED.glob("*/*/result.json"))
 CAPPED_RUN = next(path for path in PATHS if path.name.endswith("85582f"))
 

@@ -17,20 +17,23 @@ from support.report.recomputed_results import (
     Result,
     list_estimate_columns,
 )
+from support.report.recomputed_spread import (
+    COMPARED_COLUMNS,
+    count_runs,
+    find_board_limits,
+    list_components,
+    list_epoch_figures,
+)
 
 from checker.verdict import Verdict
 from reporting.report_table import ReportTable
 from reporting.sections.planning import DEFAULTS
 from rules.declarations.run import RunDeclaration
 from rules.metrics import comparison, sweeps
-from rules.metrics.figures import STUDENT_T95, estimate_mean
+from rules.metrics.figures import estimate_mean
 from rules.metrics.gains import compare
 from rules.metrics.power_profile import share_of_control
-from rules.metrics.within_run import describe_epochs
 from rules.run_summary import submission_key
-
-COMPARED_COLUMNS = (("rate", RATE), ("joules", JOULES))
-"""The columns of comparisons, by the start of their keys, and the figures that they compare."""
 
 
 @dataclass(frozen=True)
@@ -112,19 +115,6 @@ def add_control_share(page: ReportPage, result: Result) -> Numbers:
     return dict(result.numbers) | {"control_percent": 100 * share}
 
 
-def count_runs(repeats: Sequence[Result]) -> Numbers:
-    """How many runs and boards a setting rests on; nothing for a printed row."""
-    boards = [" ".join(sorted(r.bundle.accelerator_ranks)) for r in repeats if r.bundle]
-    if not boards:
-        return {}
-    counts = np.array([boards.count(name) for name in set(boards)])
-    return {
-        "runs": len(boards),
-        "boards_n": len({board for names in boards for board in names.split()}),
-        "boards_effective": counts.sum() ** 2 / (counts**2).sum(),
-    }
-
-
 def combine_repeats(page: ReportPage, result: Result) -> Numbers:
     """The numbers of the setting of a result: means over its repeats, with intervals over runs, or
     those of its only run."""
@@ -148,10 +138,22 @@ def list_settings(page: ReportPage, results: Iterable[Result]) -> list[Numbers]:
 
 def add_runs(page: ReportPage, result: Result) -> Numbers:
     """The numbers of a result, and how many runs and boards its setting rests on."""
-    runs = [result]
-    if result.bundle:
-        runs = [r for r in page.list_sweep_runs(result) if r.cap_w == result.cap_w]
+    runs = list_runs_at_cap(page, result) if result.bundle else [result]
     return add_control_share(page, result) | count_runs(runs)
+
+
+def list_runs_at_cap(page: ReportPage, result: Result) -> list[Result]:
+    """The runs of a result's setting, those that may not win included."""
+    return [r for r in page.list_sweep_runs(result) if r.cap_w == result.cap_w]
+
+
+def list_single_settings(page: ReportPage) -> list[list[Result]]:
+    """The repeats of each setting on one accelerator that may win, demo runs left out."""
+    runs = [
+        r for r in page.results if r.bundle and r.may_win and r.count == 1 and r.standing != "demo"
+    ]
+    settings = {id(join_repeats(page, r)[0]): join_repeats(page, r) for r in runs}
+    return list(settings.values())
 
 
 def compare_with_fastest(page: ReportPage, result: Result) -> Numbers:
@@ -180,64 +182,6 @@ def compare_with_baseline(page: ReportPage, result: Result) -> Numbers:
         numbers[f"{prefix}_percent"] = comparison.relative_percent(numbers[key], base[key])
         numbers |= {
             f"baseline_{prefix}{end}": base[f"{key}{end}"] for end in ("", "_low", "_high", "_n")
-        }
-    return numbers
-
-
-def list_epoch_figures(page: ReportPage, result: Result) -> Numbers:
-    """Autocorrelation and drift by NumPy's least squares."""
-    figures = result.loaded_bundle.figures
-    assert figures is not None
-    numbers = dict(result.numbers)
-    for prefix, key in COMPARED_COLUMNS:
-        values = np.array([getattr(epoch, key) for epoch in figures.scored_epochs], dtype=float)
-        residuals, last = values - values.mean(), len(values) - 1
-        autocorrelation = (residuals[1:] * residuals[:-1]).sum() / (residuals**2).sum()
-        # The covariance matrix needs residual degrees of freedom, which three epochs do not have.
-        (slope, _), covariance = np.polyfit(range(len(values)), values, 1, cov=True)
-        quantile = STUDENT_T95[len(values) - 3]
-        half_width = quantile * np.sqrt(covariance[0, 0]) * last
-        numbers |= {
-            f"{prefix}_autocorrelation": autocorrelation,
-            f"{prefix}_drift_percent": 100 * slope * last / values.mean(),
-            f"{prefix}_drift_half_percent": 100 * half_width / values.mean(),
-        }
-    return numbers
-
-
-def list_components(page: ReportPage, result: Result, figure: str) -> Numbers:
-    """The standard deviations of a setting by NumPy."""
-    key = {"throughput": RATE, "energy": JOULES}[figure]
-    repeats = [r for r in page.list_sweep_runs(result) if r.cap_w == result.cap_w]
-    mean = np.mean([r.numbers[key] for r in repeats])
-    estimates = [
-        getattr(describe_epochs(r.loaded_bundle.figures).headline, key)
-        for r in repeats
-        if r.loaded_bundle.figures
-    ]
-    epochs_df = sum(estimate.n - 1 for estimate in estimates)
-    squares = sum((estimate.n - 1) * estimate.sd**2 for estimate in estimates)
-    groups: dict[tuple[str, ...], list[float]] = {}
-    for r in repeats:
-        boards = tuple(sorted(r.loaded_bundle.accelerator_ranks))
-        groups.setdefault(boards, []).append(r.numbers[key])
-    runs_df = len(repeats) - len(groups)
-    numbers = count_runs(repeats) | {
-        "cap_w": result.cap_w,
-        "epochs_percent": 100 * np.sqrt(squares / epochs_df) / mean,
-        "epochs_df": epochs_df,
-    }
-    if runs_df:
-        squares = sum(np.var(group) * len(group) for group in groups.values())
-        numbers |= {
-            "run_means_percent": 100 * np.sqrt(squares / runs_df) / mean,
-            "run_means_df": runs_df,
-        }
-    if len(groups) > 1:
-        board_means = [np.mean(group) for group in groups.values()]
-        numbers |= {
-            "board_means_percent": 100 * np.std(board_means, ddof=1) / mean,
-            "board_means_df": len(groups) - 1,
         }
     return numbers
 
@@ -367,34 +311,6 @@ def join_repeats(page: ReportPage, result: Result) -> list[Result]:
     ]
 
 
-def find_board_limits(page: ReportPage) -> tuple[float, float]:
-    """The least differences of throughput and energy between two boards that count, in percent,
-    from the repeats on one accelerator."""
-    limits = []
-    for key in (RATE, JOULES):
-        squares, degrees_of_freedom = 0.0, 0
-        counted: set[int] = set()
-        for result in page.results:
-            if not (result.bundle and result.may_win and result.count == 1) or (
-                result.standing == "demo" or id(result) in counted
-            ):
-                continue
-            repeats = join_repeats(page, result)
-            counted |= {id(r) for r in repeats}
-            boards: dict[str, list[float]] = {}
-            for r in repeats:
-                boards.setdefault(str(sorted(r.loaded_bundle.accelerator_ranks)), []).append(
-                    r.numbers[key]
-                )
-            means = np.array([np.mean(values) for values in boards.values()])
-            overall = np.mean([r.numbers[key] for r in repeats])
-            squares += float((((means - means.mean()) / overall) ** 2).sum())
-            degrees_of_freedom += len(means) - 1
-        deviation = 100 * np.sqrt(squares / degrees_of_freedom)
-        limits.append(STUDENT_T95[degrees_of_freedom - 1] * np.sqrt(2) * deviation)
-    return limits[0], limits[1]
-
-
 def compute_planning_row(page: ReportPage, result: Result) -> Numbers:
     """The row of the setting of a result: the mean over its repeats, ranked among the settings of
     its comparison group."""
@@ -414,13 +330,14 @@ def compute_planning_row(page: ReportPage, result: Result) -> Numbers:
         )
         for rate, joules in figures
     ]
+    limits = find_board_limits(list_single_settings(page))
     ranks: dict[int, int] = {}
     leader = -1
     for place, number in enumerate(sorted(range(len(settings)), key=lambda n: -scores[n])):
         is_tie = leader >= 0 and all(
             abs(value / best - 1) < limit_percent / 100
             for value, best, limit_percent in zip(
-                figures[number], figures[leader], find_board_limits(page), strict=True
+                figures[number], figures[leader], limits, strict=True
             )
         )
         ranks[number] = ranks[leader] if is_tie else place + 1
@@ -456,7 +373,7 @@ def list_evidence(page: ReportPage, result: Result) -> Numbers:
 Source = Callable[[ReportPage, Result], Numbers]
 SOURCES: Mapping[str, Source] = {
     "results": add_runs,
-    "epochs": list_epoch_figures,
+    "epochs": lambda page, result: list_epoch_figures(result),
     "control": list_numbers,
     "factors": list_numbers,
     "system": list_numbers,
@@ -474,7 +391,9 @@ SOURCES: Mapping[str, Source] = {
 `SOURCES_BY_ROW` name a figure, on which their function depends."""
 SOURCES_BY_ROW: Mapping[str, Callable[[Mapping[str, Any]], Source]] = {
     "best": lambda row: make_best_source(str(row["by"])),
-    "repeats": lambda row: lambda page, result: list_components(page, result, str(row["figure"])),
+    "repeats": lambda row: (
+        lambda page, result: list_components(list_runs_at_cap(page, result), str(row["figure"]))
+    ),
 }
 
 

@@ -109,6 +109,7 @@ def recompute_bundle(verdict: Verdict) -> Result:
         for a in node["accelerators"]
         if a["uuid"] in bundle.accelerator_ranks
     ]
+    size = workloads()[result["workload"]].size(result["size"])
     imbalance = compute_imbalance(epochs) or Imbalance(None, None, None)
     simulated = result["implementation"]["settings"].get("simulated")
     figures: Numbers = {
@@ -128,6 +129,12 @@ def recompute_bundle(verdict: Verdict) -> Result:
     figures |= vars(spread(bundle.scored_samples.floats("power_mw") / 1e3)) | {
         "items_per_s": headline.items_per_s.mean,
         "mfu_percent": None if simulated else headline.mfu.mean * 100,
+        "mfu_least_percent": None
+        if simulated
+        else headline.mfu.mean
+        * 100
+        * (size.min_flops_per_item or size.flops_per_item)
+        / size.flops_per_item,
         "node_items_per_joule_assumed": with_node_overhead(figures[RATE], figures["power_w"]),
         "rated_w": max(a["max_power_w"] for a in boards),
         "in_force_w": ", ".join(f"{w:g}" for w in enforced_w),

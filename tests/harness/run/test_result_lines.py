@@ -1,0 +1,19 @@
+"""What the terminal says of the figures of a finished run."""
+
+from conftest import copy_evidence
+
+from harness.run.progress import describe_results
+from rules.metrics.figures_json import figures_from_json
+from rules.metrics.within_run import describe_epochs
+
+
+def test_terminal_names_intervals_within_the_run_drift_and_what_they_leave_out() -> None:
+    result = copy_evidence().result
+    (line,) = [line for line in describe_results(result) if line.startswith("within this run")]
+    within_run = describe_epochs(figures_from_json(result))
+    rate = within_run.headline.items_per_s
+    assert f"throughput \u00b1 {100 * rate.half_width / rate.mean:.2g} %" in line
+    assert f"drift {within_run.items_per_s.drift}; energy per item \u00b1 " in line
+    assert line.endswith(
+        "One run on 2 boards does not show how far other runs or boards are from it"
+    )
