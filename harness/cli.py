@@ -19,15 +19,17 @@ from harness.cli_options import (
     NODE,
     NODES,
     SM_CLOCK,
+    WORKLOAD,
     add_burn_options,
     add_reproduce_options,
+    add_run_settings,
     add_shared_options,
-    format_run_arguments,
     make_request,
     refuse_other_options,
     report_errors,
 )
-from harness.cli_study import study
+from harness.commands.study import study
+from harness.commands.sweep import sweep
 from harness.power_logs.commands import attach_power, power_log
 
 
@@ -38,6 +40,8 @@ def main() -> None:
 
 
 @main.command()
+@WORKLOAD
+@add_run_settings
 @add_shared_options
 @GPUS
 @NODES
@@ -114,90 +118,6 @@ def reproduce(bundle: Path, out: Path, dry_run: bool, **options: Any) -> None:
             return
         passes = command.run(request, out)
     sys.exit(0 if passes else 1)
-
-
-@main.command()
-@add_shared_options
-@click.option(
-    "--caps",
-    metavar="A:B:STEP|W,W,…|as-found",
-    help="watts per accelerator  [default: 200:700:100, 750 where allowed]",
-)
-@click.option(
-    "--repeat",
-    "repeats",
-    default=1,
-    show_default=True,
-    type=click.IntRange(1, 100),
-    help="runs of each cap",
-)
-@click.option(
-    "--gpus",
-    default="1",
-    show_default=True,
-    metavar="N,N,…",
-    help="accelerators of this node; one run for each number",
-)
-@click.option("--dry-run", is_flag=True, help="show checks and plan, and run nothing")
-@click.option(
-    "--slurm",
-    "for_slurm",
-    is_flag=True,
-    help="print a batch script that makes the runs, for you to read and edit; run nothing",
-)
-@click.option(
-    "--nodes",
-    default=1,
-    show_default=True,
-    type=click.IntRange(1),
-    help="with --slurm: nodes of each run",
-)
-@click.option(
-    "--resume",
-    type=click.Path(path_type=Path),
-    help="plan file of a sweep, OUT/SWEEP.sweep.json, to continue the sweep",
-)
-@click.pass_context
-def sweep(
-    context: click.Context,
-    /,
-    workload: str | None,
-    out: Path,
-    caps: str | None,
-    repeats: int,
-    gpus: str,
-    dry_run: bool,
-    for_slurm: bool,
-    nodes: int,
-    resume: Path | None,
-    **options: Any,
-) -> None:
-    """Run WORKLOAD at several power caps, in random order. Writes a bundle for each run to OUT."""
-    from harness.sweep import run as sweep_run
-    from harness.sweep import slurm
-
-    with report_errors():
-        if resume is not None:
-            refuse_other_options(context)
-            sys.exit(0 if sweep_run.resume(resume) else 1)
-        if workload is None:
-            raise click.UsageError(
-                "name a workload (bench-submit workloads lists them), or a sweep with --resume"
-            )
-        if for_slurm and dry_run:
-            raise click.UsageError("--slurm runs nothing; leave out --dry-run")
-        if nodes > 1 and not for_slurm:
-            raise click.UsageError(
-                "--nodes: a sweep over several nodes is a batch script; add --slurm"
-            )
-        request = make_request(workload, options)
-        if for_slurm:
-            arguments = format_run_arguments(context, run)
-            click.echo(
-                slurm.render_script(request, arguments, caps, gpus, repeats, nodes), nl=False
-            )
-            return
-        sys.exit(0 if sweep_run.run(request, caps, gpus, repeats, out, dry_run) else 1)
 
 
 @main.command()
@@ -337,6 +257,7 @@ def workloads() -> None:
     Console(width=None if sys.stdout.isatty() else 200).print(table)
 
 
+main.add_command(sweep)
 main.add_command(study)
 main.add_command(power_log)
 main.add_command(attach_power)

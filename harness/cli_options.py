@@ -3,8 +3,9 @@ and the messages and exit codes of errors."""
 
 import contextlib
 import math
+import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -130,15 +131,21 @@ SM_CLOCK = click.option(
 DRY_RUN = click.option(
     "--dry-run", is_flag=True, help="show the checks before the run and run nothing"
 )
-_SHARED_OPTIONS = (
-    click.argument("workload", required=False),
+_RUN_SETTINGS = (
     click.option("--variant", default="tuned", show_default=True, help="as `workloads` lists them"),
     click.option(
         "--batch",
         metavar="N|auto",
-        help="samples per batch, or requests in flight; auto (not in a sweep) finds the highest "
-        "stable number",
+        help="samples per batch of an accelerator; auto finds the highest stable number",
     ),
+    click.option(
+        "--concurrency",
+        metavar="N|auto",
+        help="serving: requests in flight; auto finds the highest stable number",
+    ),
+)
+"""The settings of a run that a sweep can vary; a sweep takes several values of each."""
+_SHARED_OPTIONS = (
     SMOKE,
     METER,
     SIMULATE,
@@ -221,24 +228,31 @@ _REPRODUCE_OPTIONS = (
 )
 
 
+WORKLOAD = click.argument("workload", required=False)
+
+
+def add_run_settings(command: Command) -> Command:
+    """Decorate a command with the settings of a run that a sweep can vary."""
+    return _add_options(command, _RUN_SETTINGS)
+
+
 def add_shared_options(command: Command) -> Command:
-    """Decorate a command with the options that describe a run. Every run of a sweep has them
-    too."""
-    for option in reversed(_SHARED_OPTIONS):
-        command = option(command)
-    return command
+    """Decorate a command with the options that a run and all runs of a sweep have."""
+    return _add_options(command, _SHARED_OPTIONS)
 
 
 def add_burn_options(command: Command) -> Command:
     """Decorate a command with the options of a control run."""
-    for option in reversed(_BURN_OPTIONS):
-        command = option(command)
-    return command
+    return _add_options(command, _BURN_OPTIONS)
 
 
 def add_reproduce_options(command: Command) -> Command:
     """Decorate a command with the options that the bundle of the original cannot answer."""
-    for option in reversed(_REPRODUCE_OPTIONS):
+    return _add_options(command, _REPRODUCE_OPTIONS)
+
+
+def _add_options(command: Command, options: Sequence[Callable[[Command], Command]]) -> Command:
+    for option in reversed(options):
         command = option(command)
     return command
 
@@ -258,7 +272,26 @@ def make_request(workload: str, options: dict[str, Any]) -> "RunRequest":
         # `--meter simulated:h200` and `--simulate h200` mean the same.
         if issubclass(source_class(meter), SimulatedSource):
             options = {**options, "meter": None, "simulate": meter.partition(":")[2]}
+    if (concurrency := options.pop("concurrency", None)) is not None:
+        options["batch"] = _check_concurrency(workload, concurrency, options["batch"])
     return RunRequest(workload, **options)
+
+
+def _check_concurrency(workload: str, concurrency: str, batch: str | None) -> str:
+    """Return the value of --concurrency, which a run calls its batch. Raises UsageError."""
+    from rules.workloads import workloads
+
+    if batch is not None:
+        raise click.UsageError("--batch and --concurrency are one setting of a server; give one")
+    if workload in workloads() and workloads()[workload].mode != "inference":
+        raise click.UsageError(
+            f"--concurrency: {workload} serves no requests; give --batch instead"
+        )
+    if concurrency != "auto" and not re.fullmatch("[1-9][0-9]{0,6}", concurrency):
+        raise click.UsageError(
+            f"--concurrency {concurrency}: give a number of requests of at least 1, or auto"
+        )
+    return concurrency
 
 
 def is_given(context: click.Context, parameter: click.Parameter) -> bool:
@@ -282,9 +315,11 @@ def refuse_other_options(context: click.Context) -> None:
 
 
 def format_run_arguments(context: click.Context, run: click.Command) -> list[str]:
-    """Return the arguments that the command line of a sweep gives for `bench-submit run`."""
-    # Each run has its own count of accelerators; the batch script sets the nodes.
-    shared_names = {parameter.name for parameter in run.params} - {"gpus", "nodes"}
+    """Return the arguments that the command line of a sweep gives for `bench-submit run`, without
+    the settings that a sweep can vary."""
+    # The batch script sets the nodes too.
+    own_names = {"variant", "batch", "concurrency", "gpus", "nodes"}
+    shared_names = {parameter.name for parameter in run.params} - own_names
     arguments: list[str] = []
     for parameter in context.command.params:
         if parameter.name not in shared_names or not is_given(context, parameter):

@@ -262,6 +262,18 @@ def list_configuration(run: RunSummary) -> list[tuple[str, object]]:
     return [("cap in W", run.cap_w), *names_and_values]
 
 
+AXIS_SETTINGS = {
+    "cap": ("cap in W",),
+    "batch": ("batch size",),
+    "concurrency": ("batch size",),
+    "variant": ("variant", "precision"),
+    "precision": ("variant", "precision"),
+    # The default number of requests in flight is proportional to the accelerators.
+    "gpus": ("boards", "batch size"),
+}
+"""The entries of `list_configuration` that differ between the runs of a sweep, by its axis."""
+
+
 def group_by_comparison_key(runs: Sequence[RunSummary]) -> list[list[RunSummary]]:
     """The runs with a cap in groups of one comparison key, sorted by cap. The runs of a group are
     of one center."""

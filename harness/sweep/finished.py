@@ -177,7 +177,7 @@ def _compare_with_plan(
 
 def _compare_results(result: Json, other_result: Json) -> Iterator[tuple[str, object, object]]:
     """Yield each quantity that two runs of a sweep must share and that the plan does not fix, with
-    both values.
+    both values. Runs of different variants share the weights only.
 
     The implementation's own settings are left out. They follow from code, options and boards, and a
     server records its free memory there, which differs between runs.
@@ -188,6 +188,8 @@ def _compare_results(result: Json, other_result: Json) -> Iterator[tuple[str, ob
     )
     yield "weights", run.settings.weights, other_run.settings.weights
     code, other_code = run.implementation, other_run.implementation
+    if code.variant != other_code.variant:
+        return
     yield "implementation's precision", code.precision, other_code.precision
     yield "implementation's parameters", code.parameters, other_code.parameters
     yield "implementation's input_shape", code.input_shape, other_code.input_shape

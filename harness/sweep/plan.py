@@ -3,17 +3,17 @@ and never changes."""
 
 import json
 import random
-import re
 import secrets
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
-from decimal import Decimal, InvalidOperation
+from itertools import product
 from pathlib import Path
 
 from harness.checks import TargetError
 from harness.run.plan import SIMULATED_WORK, SWEEP_SUFFIX, Plan, PlanError, RunRequest
 from harness.run.planning import find_implementation, find_workload, hash_file
+from harness.sweep.axis import AXES, CAP, GPUS, Axis, Value
 from harness.system import hash_source
 from rules.bundle_format.documents import read_document
 from rules.bundle_format.files import Refused
@@ -23,17 +23,14 @@ from rules.bundle_format.seal import sync_directory, write_durable
 FORMAT = "wattmark-sweep/1"
 DEFAULT_CAPS_W = (200.0, 300.0, 400.0, 500.0, 600.0, 700.0, 750.0)
 """The caps of the protocol. A sweep uses those that its boards allow."""
-AS_FOUND = "as-found"
 ORDER = "random within each repeat"
-"""The order of runs. Caps and numbers of accelerators are shuffled, so that temperature drift does
-not correlate with the cap."""
+"""The order of runs. The values of all axes are shuffled, so that temperature drift does not
+correlate with them."""
 PATH_FIELDS = ("system", "meters", "corpus", "weights")
 HASHED_FIELDS = ("system", "corpus")
 """Fields of a run request that name files whose content must not change during a sweep. Weights are
 many GB and are not hashed. Instead, the weights in the bundles of a sweep are compared."""
-MAX_CAPS = 100
 LAST_SEED = 2**32 - 1
-MAX_CAP_W = 100_000
 START_S = {"full": 60.0, "smoke": 10.0}
 """The assumed time in s of a run before its first epoch, by size: to build, warm up and calibrate.
 Compiling a large model takes longer."""
@@ -41,19 +38,27 @@ Compiling a large model takes longer."""
 
 @dataclass(frozen=True)
 class Entry:
-    """One run of a sweep."""
+    """One run of a sweep. A setting that is None is that of the run request of the sweep."""
 
     place: int
     """The position in the order of the sweep, from 1."""
-    gpus: int
-    cap_w: float | None
-    """Per accelerator. None leaves the cap as found."""
     repeat: int
     """Counted from 1."""
+    gpus: int = 1
+    cap_w: float | None = None
+    """Per accelerator. None leaves the cap as found."""
+    batch: int | None = None
+    """Samples per batch; for serving, requests in flight."""
+    variant: str | None = None
+    precision: str | None = None
+    """Stands for a variant (`harness.sweep.axis.select_variant`)."""
 
-    def __str__(self) -> str:
-        cap = "cap as found" if self.cap_w is None else f"{self.cap_w:g} W"
-        return f"{cap}, {self.gpus} GPU{'s' if self.gpus > 1 else ''}, repeat {self.repeat}"
+    def apply(self, run_request: RunRequest) -> RunRequest:
+        """Return the run request with the settings of this run. Raises PlanError."""
+        for axis in AXES.values():
+            if (value := getattr(self, axis.field)) is not None:
+                run_request = axis.apply(run_request, value)
+        return run_request
 
 
 @dataclass(frozen=True)
@@ -72,25 +77,46 @@ class Sweep:
     files_sha256: Mapping[str, str]
     """The hashes of the files that the run request names, by field in `HASHED_FIELDS`."""
     run_request: RunRequest
-    """What all runs share. Each entry gives the accelerators and the cap of its run."""
+    """What all runs share. Each entry gives the other settings of its run."""
     entries: tuple[Entry, ...]
+    axis_names: tuple[str, ...] = (CAP.name,)
+    """The axes that the sweep varies, by name."""
+    reference: Mapping[str, Value] = field(default_factory=dict)
+    """The value of each axis, by name, that the others are compared with. A cap that is absent is
+    the default cap of the board."""
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        """The axes that the sweep varies, with their values in ascending order."""
+        return tuple(
+            axis.take(*_list_values(self.entries, axis))
+            for axis in (AXES[name] for name in self.axis_names)
+        )
 
     def make_label(self, entry: Entry) -> Json:
         """Return the object `sweep` in the result of an entry's bundle."""
         place = {"place": entry.place, "of": len(self.entries), "repeat": entry.repeat}
-        return {"id": self.id, **place, "order": self.order, "seed": self.run_request.seed}
+        label = {"id": self.id, **place, "order": self.order, "seed": self.run_request.seed}
+        references = {"reference": dict(self.reference)} if self.reference else {}
+        return {**label, "axes": list(self.axis_names), **references}
+
+    def describe(self, entry: Entry) -> str:
+        """Return the settings of a run as text, such as `300 W, 2 GPUs, repeat 1`."""
+        axes = [
+            axis for axis in AXES.values() if axis in (CAP, GPUS) or axis.name in self.axis_names
+        ]
+        settings = [axis.label(getattr(entry, axis.field)) for axis in axes]
+        return ", ".join((*settings, f"repeat {entry.repeat}"))
 
     def make_run_request(self, entry: Entry) -> RunRequest:
         """Return the run request of an entry. Each repeat has its own seed, so that the repeats
         show how much the figures depend on the seed."""
-        seed = self.run_request.seed + entry.repeat - 1
-        return replace(
+        run_request = replace(
             self.run_request,
-            gpus=entry.gpus,
-            cap_w=entry.cap_w,
-            seed=seed,
+            seed=self.run_request.seed + entry.repeat - 1,
             sweep=self.make_label(entry),
         )
+        return entry.apply(run_request)
 
     def save(self, out: Path) -> Path:
         """Write the plan to a file in `out` and return its path. After a power cut the file is
@@ -101,6 +127,7 @@ class Sweep:
             fields = asdict(self)
             # Format 1 of the file calls the run request `wish`.
             fields["wish"] = fields.pop("run_request")
+            fields["axes"] = fields.pop("axis_names")
             write_durable(
                 path, json.dumps({"format": FORMAT, **fields}, indent=1, default=str).encode()
             )
@@ -154,8 +181,11 @@ class Sweep:
         paths = {
             name: Path(path) if (path := run_request.get(name)) else None for name in PATH_FIELDS
         }
+        # Earlier versions varied caps and numbers of accelerators only, and did not name them.
+        axis_names = tuple(document.pop("axes", ())) or _find_old_axes(entries)
         return Sweep(
             **document,
+            axis_names=axis_names,
             run_request=RunRequest(
                 **{**run_request, **paths, "options": tuple(run_request["options"])}
             ),
@@ -163,67 +193,9 @@ class Sweep:
         )
 
 
-def parse_caps(text: str) -> tuple[float | None, ...]:
-    """Parse caps in W: a range such as `200:700:100`, both ends included, a list such as `200,300`,
-    or `as-found`, which gives (None,). Raises PlanError."""
-    if text == AS_FOUND:
-        return (None,)
-    try:
-        if ":" in text:
-            # Decimal: with floats, a step such as 0.1 would not meet the end of the range.
-            first, last, step = map(_parse_watts, text.split(":"))
-            if not (step > 0 and first <= last):
-                raise PlanError(
-                    f"--caps {text}: in A:B:STEP, B must not be below A, and STEP must be above 0"
-                )
-            if remainder_w := (last - first) % step:
-                raise PlanError(
-                    f"--caps {text}: steps of {step} W from {first} W do not reach {last} W "
-                    f"exactly; end at {last - remainder_w} W"
-                )
-            # Check before making the list, because the list of a tiny step would fill the memory.
-            if (last - first) // step >= MAX_CAPS:
-                raise PlanError(f"--caps {text}: a sweep has at most {MAX_CAPS} caps")
-            caps = [first + i * step for i in range(int((last - first) // step) + 1)]
-        else:
-            caps = [_parse_watts(part) for part in text.split(",")]
-    except (InvalidOperation, ValueError):
-        raise PlanError(
-            f"--caps {text}: give caps in W as 200:700:100 or 200,300,400, or {AS_FOUND}"
-        ) from None
-    if refused_caps := [cap for cap in caps if not 0 < cap < MAX_CAP_W]:
-        raise PlanError(
-            f"--caps {text}: a cap must be above 0 and below {MAX_CAP_W} W, found "
-            f"{refused_caps[0]} W"
-        )
-    if len(set(caps)) < len(caps):
-        raise PlanError(f"--caps {text}: a cap occurs twice; to repeat runs, use --repeat N")
-    return tuple(float(cap) for cap in caps)
-
-
-def _parse_watts(text: str) -> Decimal:
-    # Decimal reads "NaN" and "Infinity" too.
-    value = Decimal(text)
-    if not value.is_finite():
-        raise ValueError(f"{text} is not a finite number")
-    return value
-
-
-def parse_gpus(text: str) -> tuple[int, ...]:
-    """Parse numbers of accelerators such as `1,2,4`. Raises PlanError."""
-    parts = text.split(",")
-    if not all(re.fullmatch(r"[1-9][0-9]{0,3}", part) for part in parts) or len(set(parts)) < len(
-        parts
-    ):
-        raise PlanError(f"--gpus {text}: give distinct numbers of accelerators, as 1 or 1,2,4")
-    return tuple(int(part) for part in parts)
-
-
-def shuffle_runs(
-    caps_w: Sequence[float | None], gpus: Sequence[int], repeats: int, seed: int
-) -> tuple[Entry, ...]:
-    """Return the runs of a sweep in the order `ORDER`. Raises PlanError if there are not enough
-    seeds for all repeats."""
+def shuffle_runs(axes: Sequence[Axis], repeats: int, seed: int) -> tuple[Entry, ...]:
+    """Return the runs of a sweep over all values of these axes in the order `ORDER`. Raises
+    PlanError if there are not enough seeds for all repeats."""
     # Each repeat takes the next seed.
     if seed + repeats - 1 > LAST_SEED:
         raise PlanError(
@@ -233,26 +205,22 @@ def shuffle_runs(
         )
     # Seeded, so that the Slurm script and a dry run show the order that the sweep will use.
     generator = random.Random(seed)
-    runs: list[tuple[int, int, float | None]] = []
+    fields = [axis.field for axis in reversed(axes)]
+    settings = list(product(*(axis.values for axis in reversed(axes))))
+    runs: list[tuple[int, tuple[Value, ...]]] = []
     for repeat in range(1, repeats + 1):
-        repeat_runs = [(repeat, count, cap_w) for count in gpus for cap_w in caps_w]
+        repeat_runs = [(repeat, values) for values in settings]
         generator.shuffle(repeat_runs)
         runs += repeat_runs
     return tuple(
-        Entry(place, count, cap_w, repeat) for place, (repeat, count, cap_w) in enumerate(runs, 1)
+        Entry(place, repeat, **dict(zip(fields, values, strict=True)))  # type: ignore[arg-type]
+        for place, (repeat, values) in enumerate(runs, 1)
     )
 
 
 def resolve_run_request(run_request: RunRequest) -> RunRequest:
-    """Return the run request with absolute paths. Raises PlanError for an option that the runs of
-    a sweep cannot share."""
+    """Return the run request with absolute paths. Raises PlanError if a path does not exist."""
     find_workload(run_request)
-    # Runs with different batches could not be compared over caps.
-    if run_request.batch == "auto":
-        raise PlanError(
-            "--batch auto: all runs of a sweep need the same batch size; find it with "
-            "bench-submit run, then give it as a number"
-        )
     paths = {
         name: path.resolve()
         for name in PATH_FIELDS
@@ -263,7 +231,24 @@ def resolve_run_request(run_request: RunRequest) -> RunRequest:
     return replace(run_request, **paths)
 
 
-def make_sweep(run_request: RunRequest, entries: tuple[Entry, ...], plan: Plan) -> Sweep:
+def _find_old_axes(entries: Sequence[Entry]) -> tuple[str, ...]:
+    names = [axis.name for axis in (CAP, GPUS) if len(_list_values(entries, axis)) > 1]
+    return tuple(names) or (CAP.name,)
+
+
+def _list_values(entries: Iterable[Entry], axis: Axis) -> tuple[Value, ...]:
+    """Return the values of an axis, each once, in ascending order."""
+    values = {getattr(entry, axis.field) for entry in entries}
+    return tuple(sorted(values, key=lambda value: (value is not None, value)))
+
+
+def make_sweep(
+    run_request: RunRequest,
+    entries: tuple[Entry, ...],
+    plan: Plan,
+    axis_names: tuple[str, ...] = (CAP.name,),
+    reference: Mapping[str, Value] | None = None,
+) -> Sweep:
     """Make a sweep of these entries with a new id. `plan` is the plan of any of its runs, for the
     meter and the board."""
     timestamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
@@ -280,6 +265,8 @@ def make_sweep(run_request: RunRequest, entries: tuple[Entry, ...], plan: Plan) 
         hash_files(run_request),
         run_request,
         entries,
+        axis_names,
+        reference or {},
     )
 
 

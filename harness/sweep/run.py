@@ -1,5 +1,5 @@
-"""`bench-submit sweep`: plan and carry out runs of one workload over power caps, and resume an
-interrupted sweep."""
+"""`bench-submit sweep`: plan and carry out runs of one workload over the values of one setting or
+two, and resume an interrupted sweep."""
 
 import fcntl
 import math
@@ -22,13 +22,13 @@ from harness.power.sources import open_source
 from harness.run import command, preflight
 from harness.run.board_settings import require_answer
 from harness.run.cluster import ClusterError
-from harness.run.plan import MachineError, Plan, PlanError, RunRequest
+from harness.run.plan import MachineError, Plan, PlanError
 from harness.run.progress import format_minutes
 from harness.run.session import RunFailed
 from harness.sweep import table as sweep_table
+from harness.sweep.axis import AS_FOUND, CAP, PRECISION, VARIANT
 from harness.sweep.finished import find_finished_results, find_ineffective_runs, list_leftovers
 from harness.sweep.plan import (
-    AS_FOUND,
     DEFAULT_CAPS_W,
     Entry,
     Sweep,
@@ -36,14 +36,13 @@ from harness.sweep.plan import (
     hash_code,
     hash_files,
     make_sweep,
-    parse_caps,
-    parse_gpus,
     resolve_run_request,
-    shuffle_runs,
 )
-from harness.sweep.table import print_line
+from harness.sweep.request import SweepRequest
+from harness.sweep.table import print_line, print_text
 from rules.bundle_format.records import Json
 from rules.finding import format_count
+from rules.workloads import workloads
 
 FAILURES = (PlanError, MeterError, RunFailed, ClusterError, SamplerError, OSError)
 """The errors that end one run of a sweep."""
@@ -53,29 +52,27 @@ STOPPING = (*NOT_STARTED, RestoreError)
 """The failures after which no other run could start."""
 
 
-def run(
-    run_request: RunRequest, caps: str | None, gpus: str, repeats: int, out: Path, dry_run: bool
-) -> bool:
+def run(request: SweepRequest, out: Path, dry_run: bool) -> bool:
     """Plan a sweep and print the plan. Unless `dry_run` is set, write the plan to `out` and make
     the runs. Return whether no run failed.
 
     Raises PlanError, MeterError, the errors in STOPPING, or Interrupted.
     """
-    counts, requested_caps_w = parse_gpus(gpus), None if caps is None else parse_caps(caps)
-    with command.simulate_boards(run_request.simulate):
-        # The largest run uses all boards of the sweep. A smaller one uses some of the same.
-        largest_request = replace(run_request, gpus=max(counts))
-        checks = SweepPreflight(largest_request, requested_caps_w, out)
+    with command.simulate_boards(request.run_request.simulate):
+        checks = SweepPreflight(request, out)
         errors = command.print_checks(checks) if dry_run else list(checks.find_errors())
         if checks.plan is not None:
+            request = checks.request
             sweep = make_sweep(
-                run_request,
-                shuffle_runs(checks.caps_w, counts, repeats, run_request.seed),
+                request.run_request,
+                request.shuffle(),
                 checks.plan,
+                request.axis_names,
+                request.reference,
             )
-            remarks = _find_remarks(checks.caps_w, checks.limits)
+            remarks = _find_remarks(sweep, checks.limits)
             for line in (*describe_plan(sweep, checks.plan), *remarks):
-                print_line(line)
+                print_text(line)
         # Raise before the plan is written, so that no plan is left over that cannot start.
         if errors:
             raise command.summarize_failures(errors, "sweep") if dry_run else errors[0]
@@ -114,14 +111,13 @@ def resume(path: Path) -> bool:
 class SweepPreflight(preflight.Preflight):
     """The checks before a sweep: those of its largest run, and of all its caps."""
 
-    def __init__(
-        self, run_request: RunRequest, requested_caps_w: tuple[float | None, ...] | None, out: Path
-    ) -> None:
-        super().__init__(run_request, out)
-        self.caps_w: tuple[float | None, ...] = ()
+    def __init__(self, request: SweepRequest, out: Path) -> None:
+        # The largest run uses all boards of the sweep. A smaller one uses some of the same.
+        super().__init__(request.largest_run, out)
+        self.request = request
+        """The sweep; with its caps once the boards are known."""
         self.limits: dict[str, Readback] = {}
         """The limits of the boards by UUID."""
-        self._requested_caps_w = requested_caps_w
 
     def check_machine(self) -> Check:
         name = preflight.choose_meter(self.run_request)
@@ -130,8 +126,9 @@ class SweepPreflight(preflight.Preflight):
             self.limits = {device.uuid: read_back(source, device.uuid) for device in devices}
             for uuid, readback in self.limits.items():
                 require_answer(source, uuid, readback)
-        self.caps_w = _select_caps(self._requested_caps_w, self.limits, name)
-        self.run_request = replace(self.run_request, cap_w=self.caps_w[0])
+        caps_w = _select_caps(self.request.caps_w, self.limits, name)
+        self.request = self.request.with_caps(caps_w)
+        self.run_request = replace(self.run_request, cap_w=caps_w[0])
         return super().check_machine()
 
     def check_right(self) -> Check:
@@ -141,17 +138,18 @@ class SweepPreflight(preflight.Preflight):
         }
         # Nothing has to be set, so no right to set caps is needed.
         assert self.machine is not None
-        if self.caps_w == (None,) or set(self.caps_w) == in_force_w:
+        caps_w = self.request.caps_w
+        if caps_w == (None,) or set(caps_w) == in_force_w:
             return super().check_right()
         preflight.require_right(self.machine.meter, "--caps", f"--caps {AS_FOUND}")
         return Check("right to set caps", True, "present")
 
 
 def _select_caps(
-    caps_w: tuple[float | None, ...] | None, limits: Mapping[str, Readback], meter: str
+    caps_w: tuple[float | None, ...], limits: Mapping[str, Readback], meter: str
 ) -> tuple[float | None, ...]:
-    """Return the caps to run in W: the requested caps, or the caps of the protocol that all boards
-    allow. Raises PlanError if a board does not allow a requested cap."""
+    """Return the caps to run in W: the requested caps, or without any the caps of the protocol that
+    all boards allow. Raises PlanError if a board does not allow a requested cap."""
     if caps_w == (None,):
         return caps_w
     if boards_without_limit := [
@@ -161,7 +159,7 @@ def _select_caps(
             f"{boards_without_limit[0]}: the meter {meter} reports no power limit of this board; "
             f"use --caps {AS_FOUND}"
         )
-    if caps_w is None:
+    if not caps_w:
         caps_w = tuple(
             cap_w
             for cap_w in DEFAULT_CAPS_W
@@ -185,16 +183,27 @@ def _select_caps(
     return caps_w
 
 
-def _find_remarks(caps_w: Sequence[float | None], limits: Mapping[str, Readback]) -> Iterator[str]:
-    """Yield notes on what a sweep over these caps cannot show."""
+def _find_remarks(sweep: Sweep, limits: Mapping[str, Readback]) -> Iterator[str]:
+    """Yield notes on what a sweep cannot show."""
+    caps_w = {entry.cap_w for entry in sweep.entries}
     defaults_w = {
         readback.default_mw / 1e3 for readback in limits.values() if readback.default_mw is not None
     }
-    if caps_w != (None,) and len(defaults_w) == 1 and not defaults_w & set(caps_w):
+    is_compared = CAP.name not in sweep.axis_names or CAP.name in sweep.reference
+    if not is_compared and caps_w != {None} and len(defaults_w) == 1 and not defaults_w & caps_w:
         yield (
             f"note: the default cap, {defaults_w.pop():g} W, is not among the caps, so no cap will "
             "be compared with it"
         )
+    fixed = workloads()[sweep.run_request.workload].fixed
+    variants = sorted({entry.apply(sweep.run_request).variant for entry in sweep.entries})
+    names = {name for variant in variants for name in fixed.get(variant, ())}
+    if differing_names := sorted(
+        name
+        for name in names
+        if len({fixed.get(variant, {}).get(name) for variant in variants}) > 1
+    ):
+        yield f"note: {', '.join(variants)} also differ in: {', '.join(differing_names)}"
 
 
 def _is_within(cap_w: float, limits: Readback) -> bool:
@@ -208,16 +217,24 @@ def describe_plan(sweep: Sweep, plan: Plan) -> Iterator[str]:
     sets_caps = any(e.cap_w is not None for e in entries)
     run_s = plan.epochs * plan.epoch_s + 2 * plan.idle_s + estimate_start_s(run_request)
     name = plan.devices[0].name
+    variant = "" if {VARIANT.name, PRECISION.name} & {*sweep.axis_names} else f" {plan.variant}"
     yield (
-        f"sweep {sweep.id}: {run_request.workload} {run_request.variant}, {plan.scale}, "
+        f"sweep {sweep.id}: {run_request.workload}{variant}, {plan.scale}, "
         f"on {name}, standing {plan.standing}"
     )
     yield format_count(len(entries), "run") + (
         f", {sweep.order} (seed {run_request.seed}):" if len(entries) > 1 else ":"
     )
-    yield from (f"  {e.place:3d}  {e}" for e in entries)
+    yield from (f"  {e.place:3d}  {sweep.describe(e)}" for e in entries)
+    if sweep.reference:
+        values = [
+            axis.label(sweep.reference[axis.name])
+            for axis in sweep.axes
+            if axis.name in sweep.reference
+        ]
+        yield f"the other runs are compared with {', and with '.join(values)} (--reference)"
     yield (
-        f"each run warms up at its own cap: of its {plan.epochs} epochs of {plan.epoch_s:g} s "
+        f"each run warms up at its own settings: of its {plan.epochs} epochs of {plan.epoch_s:g} s "
         "the first is discarded"
     )
     yield (
@@ -281,7 +298,7 @@ def _describe_progress(
         if wall_times_s
         else ""
     )
-    place = f"run {entry.place} of {len(sweep.entries)}: {entry}"
+    place = f"run {entry.place} of {len(sweep.entries)}: {sweep.describe(entry)}"
     return f"{place}; {len(outcomes) - failed_count} done, {failed_count} failed{time_text}"
 
 

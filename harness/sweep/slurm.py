@@ -2,21 +2,21 @@
 
 import math
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from harness.run.plan import MAX_IDLE_S, PlanError, RunRequest
 from harness.run.planning import FULL_EPOCH_S, SMOKE_EPOCH_S
+from harness.sweep.axis import BATCH, CAP, CONCURRENCY, GPUS, PRECISION, VARIANT
 from harness.sweep.plan import (
     DEFAULT_CAPS_W,
     ORDER,
+    Entry,
     estimate_start_s,
-    parse_caps,
-    parse_gpus,
     resolve_run_request,
-    shuffle_runs,
 )
+from harness.sweep.request import SweepRequest
 from harness.system import read_description
 from rules.protocol import CURRENT
 from rules.workloads import workloads
@@ -32,21 +32,14 @@ TIME_FACTOR = 4
 the time to compile is not known."""
 
 
-def render_script(
-    run_request: RunRequest,
-    arguments: Sequence[str],
-    caps: str | None,
-    gpus: str,
-    repeats: int,
-    nodes: int,
-) -> str:
+def render_script(request: SweepRequest, arguments: Sequence[str], nodes: int) -> str:
     """Return the text of the batch script. `arguments` are the arguments of `bench-submit run` that
-    all runs share.
+    all runs share, without the axes of the sweep.
 
     The boards of the jobs are not known here, so the caps are not compared with their limits.
     Raises PlanError.
     """
-    run_request = resolve_run_request(run_request)
+    run_request = resolve_run_request(request.run_request)
     # Refuse a wrong file now. Otherwise the jobs would fail after hours in the queue.
     read_description(run_request.system)
     workload = workloads()[run_request.workload]
@@ -54,9 +47,8 @@ def render_script(
         raise PlanError(
             f"--nodes {nodes}: {workload.id} runs one server on one node; leave out --nodes"
         )
-    counts = parse_gpus(gpus)
-    caps_w = _parse_caps_of_jobs(caps)
-    entries = shuffle_runs(caps_w, counts, repeats, run_request.seed)
+    request = request.with_caps(_select_caps_of_jobs(request.caps_w))
+    entries = request.shuffle()
     epoch_s = run_request.epoch_s or (
         SMOKE_EPOCH_S if run_request.size == "smoke" else FULL_EPOCH_S
     )
@@ -74,30 +66,62 @@ def render_script(
     # Arguments of the user go into shell commands, so the template quotes them.
     environment.filters["sh"] = shlex.quote
     return environment.get_template(TEMPLATE).render(
-        arguments=arguments,
-        entries=[(e, "as-found" if e.cap_w is None else f"{e.cap_w:g}") for e in entries],
-        seed=run_request.seed,
+        arguments=[*arguments, *_list_fixed_options(request)],
+        jobs=len(entries),
+        settings=list(_list_settings(request, entries)),
         workload=workload.id,
-        sets_caps=caps_w != (None,),
+        sets_caps=request.caps_w != (None,),
         order=f"{ORDER} (seed {run_request.seed})",
         nodes=nodes,
-        gpus=max(counts),
+        gpus=max(entry.gpus for entry in entries),
         hours=max(1, math.ceil(TIME_FACTOR * run_s / 3600)),
     )
 
 
-def _parse_caps_of_jobs(caps: str | None) -> tuple[float | None, ...]:
+def _select_caps_of_jobs(caps_w: tuple[float | None, ...]) -> tuple[float | None, ...]:
     """Return the caps of the jobs in W, None for the cap as found. Raises PlanError."""
     # The default leaves out caps that only some boards allow.
-    caps_w = (
-        tuple(c for c in DEFAULT_CAPS_W if c <= MAX_COMMON_CAP_W)
-        if caps is None
-        else parse_caps(caps)
-    )
+    if not caps_w:
+        caps_w = tuple(c for c in DEFAULT_CAPS_W if c <= MAX_COMMON_CAP_W)
     # The prolog reads the cap from the comment of the job (docs/caps.md).
     if refused_caps := [c for c in caps_w if c is not None and (c % 1 or c > MAX_COMMENT_CAP_W)]:
         raise PlanError(
             f"--caps: {refused_caps[0]:g} W does not fit into the comment of a job; give whole "
             "watts of at most four digits"
         )
-    return tuple(caps_w)
+    return caps_w
+
+
+def _list_fixed_options(request: SweepRequest) -> Iterator[str]:
+    """Yield the options of `bench-submit run` for the settings of `Axis` that no run varies."""
+    run_request, fields = request.run_request, {axis.field for axis in request.axes}
+    if not fields & {VARIANT.field, PRECISION.field} and run_request.variant != RunRequest.variant:
+        yield from (VARIANT.option, run_request.variant)
+    if BATCH.field not in fields and run_request.batch is not None:
+        yield from (_choose_batch_option(run_request), run_request.batch)
+
+
+def _choose_batch_option(run_request: RunRequest) -> str:
+    is_serving = workloads()[run_request.workload].mode == "inference"
+    return (CONCURRENCY if is_serving else BATCH).option
+
+
+def _list_settings(
+    request: SweepRequest, entries: Sequence[Entry]
+) -> Iterator[tuple[str, str, list[str]]]:
+    """Yield the settings that each run has of its own: the name of their array in the script, the
+    option of `bench-submit run`, and the value of every run."""
+    run_requests = [entry.apply(request.run_request) for entry in entries]
+    for axis in request.axes:
+        if axis.name == CAP.name:
+            caps = ["as-found" if e.cap_w is None else f"{e.cap_w:g}" for e in entries]
+            yield "caps", "--cap", caps
+        elif axis.name == GPUS.name:
+            yield "gpus", GPUS.option, [str(entry.gpus) for entry in entries]
+        elif axis.field == BATCH.field:
+            option = _choose_batch_option(request.run_request)
+            yield "batches", option, [str(run.batch) for run in run_requests]
+        else:
+            yield "variants", VARIANT.option, [run.variant for run in run_requests]
+    seeds = [str(request.run_request.seed + entry.repeat - 1) for entry in entries]
+    yield "seeds", "--seed", seeds

@@ -29,6 +29,11 @@ def print_line(text: str) -> None:
     Console().print(text, markup=False, highlight=False, soft_wrap=True)
 
 
+def print_text(text: str) -> None:
+    """Print a line, wrapped at the width of the terminal."""
+    Console().print(text, markup=False, highlight=False)
+
+
 def print_tables(
     sweep: Sweep, outcomes: Mapping[int, Json | str], ineffective_run_ids: Collection[str]
 ) -> None:

@@ -111,6 +111,11 @@ class SweepLabel(JsonRecord):
     repeat: int
     order: str
     seed: int
+    axes: Sequence[str] | None = None
+    """The settings that the sweep varies; None in bundles of harnesses that varied caps and numbers
+    of accelerators only."""
+    reference: Mapping[str, float | str] | None = None
+    """The value of each axis that the others are compared with; None for the default cap."""
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from checker.verdict import INTERNAL
 from rules.declarations.run import SweepLabel
 from rules.fingerprints import Fingerprints, take_noise
 from rules.registry import round_rules, rules_by_id
-from rules.run_summary import RunSummary
+from rules.run_summary import CONFIGURATION_NAMES, RunSummary
 from rules.summaries.bundle_summary import distinguish_names
 from rules.testing.mutations import declare_cap
 
@@ -66,6 +66,26 @@ def test_run_id_counts_within_a_center_and_not_beyond() -> None:
 
 def make_label(place: int, run_count: int, repeat: int = 1) -> SweepLabel:
     return SweepLabel("/sweep", "sweep", place, run_count, repeat, order="random", seed=1)
+
+
+def with_batch(run: RunSummary, batch_size: int) -> RunSummary:
+    place = 1 + CONFIGURATION_NAMES.index("batch size")
+    key = (*run.comparison_key[:place], batch_size, *run.comparison_key[place + 1 :])
+    return replace(run, comparison_key=key)
+
+
+def test_runs_of_a_sweep_over_batch_sizes_have_one_cap_and_do_not_contradict_each_other() -> None:
+    labels = [replace(make_label(place, 2), axes=["batch"]) for place in (1, 2)]
+    small, large = (
+        with_batch(make_other_summary(f"run-{size}", size, sweep=label), size)
+        for size, label in zip((64, 128), labels, strict=True)
+    )
+    assert list_all_reported(small, large) == set()
+    same_size = with_batch(large, 64)
+    assert list_reported_runs("X105", small, same_size) == ["run-128", "run-64"]
+    other_rate = (*large.comparison_key[:-1], "another request rate")
+    elsewhere = replace(large, comparison_key=other_rate)
+    assert list_reported_runs("X105", small, elsewhere) == ["run-128", "run-64"]
 
 
 def test_missing_runs_of_a_sweep_are_told_once_and_by_place() -> None:

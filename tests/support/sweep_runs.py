@@ -1,5 +1,6 @@
 """Helpers of the tests of sweeps: plans, and a fake of a run that leaves a good bundle."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from click.testing import CliRunner, Result
@@ -12,6 +13,7 @@ from harness.cli import main
 from harness.power.source import Device
 from harness.run.plan import Machine, RunRequest
 from harness.run.planning import make_plan
+from harness.sweep.axis import CAP, GPUS
 from harness.sweep.plan import Entry, Sweep, make_sweep, shuffle_runs
 from harness.system import hash_source, read_description
 
@@ -97,6 +99,13 @@ class FakeRuns:
         return [run_request.sweep["place"] for run_request in self.run_requests]
 
 
+def make_entries(
+    caps_w: Sequence[float | None], gpus: Sequence[int], repeats: int, seed: int
+) -> tuple[Entry, ...]:
+    """The runs of a sweep over caps and numbers of accelerators."""
+    return shuffle_runs((CAP.take(*caps_w), GPUS.take(*gpus)), repeats, seed)
+
+
 def make_test_sweep(run_request: RunRequest, entries: tuple[Entry, ...]) -> Sweep:
     """A sweep on the boards of the good bundles."""
     return make_sweep(run_request, entries, make_plan(run_request, BOARDS, {}, hash_source()))
@@ -106,7 +115,7 @@ def save_sweep(
     tmp_path: Path, *caps_w: float | None, repeats: int = 1, run_request: RunRequest = RUN_REQUEST
 ) -> tuple[Sweep, Path]:
     """A sweep of two accelerators, and its plan file in `tmp_path`."""
-    sweep = make_test_sweep(run_request, shuffle_runs(caps_w, (2,), repeats, seed=1))
+    sweep = make_test_sweep(run_request, make_entries(caps_w, (2,), repeats, seed=1))
     return sweep, sweep.save(tmp_path)
 
 

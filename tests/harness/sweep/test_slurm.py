@@ -7,11 +7,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from support.sweep_runs import invoke, join_output
+from support.sweep_runs import invoke, join_output, make_entries
 
 from harness.cli import main
 from harness.run import cluster
-from harness.sweep.plan import shuffle_runs
 
 
 def script(tmp_path: Path, *arguments: object) -> Path:
@@ -105,18 +104,18 @@ def test_tasks_of_the_array_make_each_run_of_the_plan_once(tmp_path: Path, nodes
             "bench-submit",
             "run",
             "resnet50-train",
+            *AWKWARD,
             "--batch",
             "64",
-            *AWKWARD,
-            "--gpus",
-            str(e.gpus),
             "--cap",
             f"{e.cap_w:g}",
+            "--gpus",
+            str(e.gpus),
             "--seed",
             str(e.repeat),
             *meeting[node if nodes > 1 else 0],
         ]
-        for e in shuffle_runs((200.0, 300.0, 400.0), (1, 2), 2, seed=1)
+        for e in make_entries((200.0, 300.0, 400.0), (1, 2), 2, seed=1)
         for node in range(1, nodes + 1)
     ]
     assert calls(tmp_path) == expected
@@ -134,7 +133,7 @@ def test_script_run_by_hand_submits_a_job_with_a_comment_for_each_run(tmp_path: 
     path = script(tmp_path, "--caps", "200,300", "--repeat", 2)
     environment = commands_on_path(tmp_path, sbatch=CALLED)
     subprocess.run(["bash", path], env=environment, check=True)
-    entries = shuffle_runs((200.0, 300.0), (1,), 2, seed=1)
+    entries = make_entries((200.0, 300.0), (1,), 2, seed=1)
     assert calls(tmp_path) == [
         ["sbatch", f"--array={i}", f"--comment=wattmark-cap={e.cap_w:g}", str(path)]
         for i, e in enumerate(entries)
@@ -167,7 +166,7 @@ def test_script_of_caps_as_found_asks_for_none_to_be_set(tmp_path: Path) -> None
         (["resnet50-train", "--slurm", "--caps", "10000"], "10000 W does not fit"),
         (
             ["resnet50-train", "--slurm", "--batch", "auto"],
-            "all runs of a sweep need the same batch size",
+            "--batch auto: find the batch size with bench-submit run",
         ),
     ],
 )

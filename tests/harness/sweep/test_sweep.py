@@ -46,14 +46,15 @@ def test_runs_are_made_in_the_order_of_the_plan_and_say_so(
             "repeat": 1,
             "order": "random within each repeat",
             "seed": 1,
+            "axes": ["cap"],
         }
         for place in (1, 2, 3)
     ]
     assert path.read_bytes() == before
     told = " ".join(capsys.readouterr().out.split())
     assert (
-        f"run 1 of 3: {made.entries[0]}; 0 done, 0 failed run 2 of 3: {made.entries[1]}; 1 "
-        "done, 0 failed, about" in told
+        f"run 1 of 3: {made.describe(made.entries[0])}; 0 done, 0 failed "
+        f"run 2 of 3: {made.describe(made.entries[1])}; 1 done, 0 failed, about" in told
     )
     assert "2 GPUs: most efficient at 300 W" in told and "against the default cap of 700 W" in told
 

@@ -5,10 +5,10 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from support.sweep_runs import RUN_REQUEST, invoke, join_output, make_test_sweep
+from support.sweep_runs import RUN_REQUEST, invoke, join_output, make_entries, make_test_sweep
 
 from harness.run.plan import PlanError
-from harness.sweep.plan import parse_caps, parse_gpus, shuffle_runs
+from harness.sweep.axis import parse_caps, parse_gpus
 
 
 @pytest.mark.parametrize(
@@ -35,12 +35,12 @@ def test_caps_are_a_range_with_both_ends_or_a_list(
         ("200:700", "give caps in W as"),
         ("nan", "give caps in W as"),
         ("nan:1:1", "give caps in W as"),
-        ("1:1e999:1e-999", "give caps in W as"),
+        ("1:1e999:1e-999", "at most 100 values"),
         ("200:700:0", "B must not be below A, and STEP must be above 0"),
         ("200:700:-100", "B must not be below A, and STEP must be above 0"),
         ("700:200:100", "B must not be below A, and STEP must be above 0"),
-        ("200:701:100", "steps of 100 W from 200 W do not reach 701 W exactly; end at 700 W"),
-        ("1:101:1", "at most 100 caps"),
+        ("200:701:100", "from 200, the step 100 does not reach 701 exactly; end at 700"),
+        ("1:101:1", "at most 100 values"),
         ("0,200", "must be above 0 and below 100000 W, found 0 W"),
         ("-1", "must be above 0 and below 100000 W, found -1 W"),
         ("inf", "give caps in W as"),
@@ -57,24 +57,26 @@ def test_caps_that_make_no_sense_are_refused(text: str, says: str) -> None:
 @pytest.mark.parametrize("text", ["", "0", "1,1", "1,", "-1", "two", "1.5", "٣", "9" * 5000])
 def test_numbers_of_accelerators_that_make_no_sense_are_refused(text: str) -> None:
     assert parse_gpus("1,2,4") == (1, 2, 4)
-    with pytest.raises(PlanError, match="give distinct numbers of accelerators"):
+    with pytest.raises(
+        PlanError, match=r"--gpus .*(give numbers of accelerators as 1,2,4|occurs twice)"
+    ):
         parse_gpus(text)
 
 
 def test_every_repeat_has_every_run_once_in_an_order_of_its_own() -> None:
     caps_w, gpus = (200.0, 300.0, 400.0, 500.0, 600.0, 700.0), (1, 2)
-    entries = shuffle_runs(caps_w, gpus, 3, seed=7)
+    entries = make_entries(caps_w, gpus, 3, seed=7)
     assert [e.place for e in entries] == list(range(1, 37))
     orders = [[(e.gpus, e.cap_w) for e in entries if e.repeat == repeat] for repeat in (1, 2, 3)]
     assert all(sorted(order) == sorted((g, c) for g in gpus for c in caps_w) for order in orders)
     assert [e.repeat for e in entries] == sorted(e.repeat for e in entries)
     assert all(one != other for one, other in pairwise([*orders, orders[0]]))
-    assert shuffle_runs(caps_w, gpus, 3, seed=7) == entries != shuffle_runs(caps_w, gpus, 3, seed=8)
+    assert make_entries(caps_w, gpus, 3, seed=7) == entries != make_entries(caps_w, gpus, 3, seed=8)
 
 
 def test_every_repeat_has_a_seed_of_its_own() -> None:
     made = make_test_sweep(
-        replace(RUN_REQUEST, seed=5), shuffle_runs((200.0, 300.0), (2,), 3, seed=5)
+        replace(RUN_REQUEST, seed=5), make_entries((200.0, 300.0), (2,), 3, seed=5)
     )
     assert [made.make_run_request(e).seed for e in made.entries] == [
         4 + e.repeat for e in made.entries
@@ -84,7 +86,7 @@ def test_every_repeat_has_a_seed_of_its_own() -> None:
 
 def test_seeds_of_repeats_end_where_seeds_end(tmp_path: Path) -> None:
     last = 2**32 - 3
-    entries = shuffle_runs((200.0, 300.0), (2,), 3, last)
+    entries = make_entries((200.0, 300.0), (2,), 3, last)
     assert (
         max(
             make_test_sweep(replace(RUN_REQUEST, seed=last), entries).make_run_request(e).seed
@@ -95,7 +97,7 @@ def test_seeds_of_repeats_end_where_seeds_end(tmp_path: Path) -> None:
     with pytest.raises(
         PlanError, match=r"--seed 4294967294 --repeat 3: .* a seed of at most 4294967293"
     ):
-        shuffle_runs((200.0, 300.0), (2,), 3, last + 1)
+        make_entries((200.0, 300.0), (2,), 3, last + 1)
     for how in (("--slurm",), ("--simulate", "h200", "-o", tmp_path / "out")):
         done = invoke("resnet50-train", "--seed", "4294967294", "--repeat", "3", *how)
         assert done.exit_code == 2 and "a seed of at most 4294967293" in join_output(done)
@@ -104,7 +106,7 @@ def test_seeds_of_repeats_end_where_seeds_end(tmp_path: Path) -> None:
 
 def test_order_does_not_line_up_with_the_cap() -> None:
     caps_w = tuple(range(200, 800, 100))
-    firsts = {shuffle_runs(caps_w, (1,), 1, seed)[0].cap_w for seed in range(100)}
+    firsts = {make_entries(caps_w, (1,), 1, seed)[0].cap_w for seed in range(100)}
     assert firsts == set(caps_w)
 
 

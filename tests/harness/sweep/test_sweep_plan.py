@@ -13,6 +13,7 @@ from support.sweep_runs import (
     FakeRuns,
     invoke,
     join_output,
+    make_entries,
     make_test_sweep,
     save_sweep,
 )
@@ -30,7 +31,7 @@ from harness.power.sources import open_source
 from harness.run import command, preflight
 from harness.run.plan import RunRequest
 from harness.simulation import server as simulator
-from harness.sweep.plan import Sweep, shuffle_runs
+from harness.sweep.plan import Sweep
 
 
 @pytest.fixture
@@ -55,7 +56,7 @@ def test_plan_comes_back_from_its_file_with_its_paths(
         seed=3,
         epoch_s=2.5,
     )
-    made = make_test_sweep(run_request, shuffle_runs((200.0, 300.0), (1, 2), 2, seed=3))
+    made = make_test_sweep(run_request, make_entries((200.0, 300.0), (1, 2), 2, seed=3))
     path = made.save(tmp_path / "out")
     assert path.name == f"{made.id}.sweep.json"
     assert Sweep.load(path) == made
@@ -64,7 +65,7 @@ def test_plan_comes_back_from_its_file_with_its_paths(
 
 
 def test_plan_of_a_version_without_node_meters_is_read(tmp_path: Path) -> None:
-    path = make_test_sweep(RUN_REQUEST, shuffle_runs((200.0,), (1,), 1, seed=1)).save(tmp_path)
+    path = make_test_sweep(RUN_REQUEST, make_entries((200.0,), (1,), 1, seed=1)).save(tmp_path)
     document = json.loads(path.read_text())
     del document["wish"]["meters"]
     path.write_text(json.dumps(document))
@@ -210,10 +211,13 @@ def test_dry_run_shows_the_plan_and_leaves_nothing(tmp_path: Path) -> None:
         ),
         (["--caps", "200:700"], "give caps in W as 200:700:100"),
         (["--gpus", "1,9"], "the meter sees 8 accelerator"),
-        (["--gpus", "0"], "--gpus 0: give distinct numbers of accelerators"),
+        (
+            ["--gpus", "0"],
+            "--gpus 0: found 0; give numbers of accelerators as 1,2,4 or 1:8:x2, whole numbers",
+        ),
         (
             ["--batch", "auto"],
-            "all runs of a sweep need the same batch size; find it with bench-submit run",
+            "--batch auto: find the batch size with bench-submit run, then give it as a number",
         ),
         (["--system", "no.toml"], "no.toml: cannot be read (No such file or directory)"),
         (["--nodes", "2"], "a sweep over several nodes is a batch script; add --slurm"),
@@ -349,6 +353,8 @@ def test_sweep_has_few_options_beside_those_of_run() -> None:
     of_run = {o for p in main.commands["run"].params for o in p.opts}
     assert sorted({o for p in main.commands["sweep"].params for o in p.opts} - of_run) == [
         "--caps",
+        "--precision",
+        "--reference",
         "--repeat",
         "--slurm",
     ]

@@ -26,3 +26,22 @@ def one_cap_at_two_places(run: EvidenceFrames, other_run: EvidenceFrames) -> Non
 def two_plans_of_one_sweep(run: EvidenceFrames, other_run: EvidenceFrames) -> None:
     label_run(run, 1)
     label_run(other_run, 2, repeat=2, seed=2)
+
+
+@pairing(RULE, both_at_fault=True)
+def one_batch_size_at_two_places(run: EvidenceFrames, other_run: EvidenceFrames) -> None:
+    label_run(run, 1, axes=["batch"])
+    label_run(other_run, 2, axes=["batch"])
+
+
+@pairing(RULE, both_at_fault=True)
+def two_axes_of_one_sweep(run: EvidenceFrames, other_run: EvidenceFrames) -> None:
+    label_run(run, 1, axes=["batch"])
+    label_run(other_run, 2, repeat=2, axes=["cap"])
+
+
+@pairing(RULE, both_at_fault=True)
+def options_differ_beside_the_axis(run: EvidenceFrames, other_run: EvidenceFrames) -> None:
+    label_run(run, 1, axes=["batch"])
+    label_run(other_run, 2, repeat=2, axes=["batch"])
+    other_run.result["settings"]["options"] = {"kernel": "other"}

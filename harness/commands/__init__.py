@@ -1,0 +1,1 @@
+"""The commands of bench-submit that have a file of their own."""

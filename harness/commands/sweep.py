@@ -1,0 +1,122 @@
+"""The command `bench-submit sweep`."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from harness.cli_options import (
+    WORKLOAD,
+    add_shared_options,
+    format_run_arguments,
+    make_request,
+    refuse_other_options,
+    report_errors,
+)
+
+
+@click.command()
+@WORKLOAD
+@click.option(
+    "--caps",
+    metavar="VALUES|as-found",
+    help="watts per accelerator  [default: 200:700:100, 750 where allowed; as-found if another "
+    "setting varies]",
+)
+@click.option("--batch", metavar="VALUES", help="samples per batch of an accelerator")
+@click.option("--concurrency", metavar="VALUES", help="serving: requests in flight")
+@click.option(
+    "--precision",
+    metavar="NAME,…",
+    help="precisions; each stands for the variant that has it",
+)
+@click.option(
+    "--variant",
+    metavar="NAME,…",
+    help="as `workloads` lists them  [default: tuned]",
+)
+@click.option("--gpus", metavar="VALUES", help="accelerators of this node  [default: 1]")
+@click.option(
+    "--reference",
+    "references",
+    metavar="[AXIS=]VALUE",
+    multiple=True,
+    help="the value that the others are compared with; AXIS is needed if two settings vary  "
+    "[default: the default cap of the board; the first value of another setting]",
+)
+@click.option(
+    "--repeat",
+    "repeats",
+    default=1,
+    show_default=True,
+    type=click.IntRange(1, 100),
+    help="runs of each value",
+)
+@add_shared_options
+@click.option("--dry-run", is_flag=True, help="show checks and plan, and run nothing")
+@click.option(
+    "--slurm",
+    "for_slurm",
+    is_flag=True,
+    help="print a batch script that makes the runs, for you to read and edit; run nothing",
+)
+@click.option(
+    "--nodes",
+    default=1,
+    show_default=True,
+    type=click.IntRange(1),
+    help="with --slurm: nodes of each run",
+)
+@click.option(
+    "--resume",
+    type=click.Path(path_type=Path),
+    help="plan file of a sweep, OUT/SWEEP.sweep.json, to continue the sweep",
+)
+@click.pass_context
+def sweep(
+    context: click.Context,
+    /,
+    workload: str | None,
+    out: Path,
+    repeats: int,
+    references: tuple[str, ...],
+    dry_run: bool,
+    for_slurm: bool,
+    nodes: int,
+    resume: Path | None,
+    **options: Any,
+) -> None:
+    """Run WORKLOAD at several values of one setting, or of two, in random order. Writes a bundle
+    for each run to OUT.
+
+    VALUES are a range A:B:STEP or A:B:xFACTOR with both ends, or a list A,B,….
+    """
+    # Imported here to keep --help fast.
+    from harness.sweep import run as sweep_run
+    from harness.sweep import slurm
+    from harness.sweep.axis import AXES
+    from harness.sweep.request import read_request
+
+    with report_errors():
+        if resume is not None:
+            refuse_other_options(context)
+            sys.exit(0 if sweep_run.resume(resume) else 1)
+        if workload is None:
+            raise click.UsageError(
+                "name a workload (bench-submit workloads lists them), or a sweep with --resume"
+            )
+        if for_slurm and dry_run:
+            raise click.UsageError("--slurm runs nothing; leave out --dry-run")
+        if nodes > 1 and not for_slurm:
+            raise click.UsageError(
+                "--nodes: a sweep over several nodes is a batch script; add --slurm"
+            )
+        texts = {axis.name: options.pop(axis.option.removeprefix("--")) for axis in AXES.values()}
+        request = read_request(make_request(workload, options), texts, references, repeats)
+        if for_slurm:
+            assert context.parent is not None and isinstance(context.parent.command, click.Group)
+            arguments = format_run_arguments(context, context.parent.command.commands["run"])
+            click.echo(slurm.render_script(request, arguments, nodes), nl=False)
+            return
+        sys.exit(0 if sweep_run.run(request, out, dry_run) else 1)
