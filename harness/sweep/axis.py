@@ -177,19 +177,13 @@ def _refuse_repeats(place: str, values: tuple[Decimal, ...] | tuple[str, ...]) -
 
 def select_variant(run_request: RunRequest, precision: str) -> str:
     """Return the variant of the requested workload that has this precision: the requested variant,
-    the one that is named after it and the precision, or the only one. Raises PlanError."""
+    or else the first one listed. Raises PlanError."""
     workload = find_workload(run_request)
-    variants = [name for name, value in workload.variants.items() if value == precision]
-    for name in (run_request.variant, f"{run_request.variant}-{precision}"):
-        if name in variants:
-            return name
-    if len(variants) == 1:
-        return variants[0]
-    if variants:
-        raise PlanError(
-            f"--precision {precision}: the variants {', '.join(variants)} of {workload.id} have "
-            "this precision; name one of them with --variant"
-        )
+    if workload.variants[run_request.variant] == precision:
+        return run_request.variant
+    for variant, variant_precision in workload.variants.items():
+        if variant_precision == precision:
+            return variant
     known = ", ".join(f"{name} ({value})" for name, value in workload.variants.items())
     raise PlanError(
         f"--precision {precision}: {workload.id} has no variant of this precision; it has {known}"

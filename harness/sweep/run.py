@@ -26,7 +26,7 @@ from harness.run.plan import MachineError, Plan, PlanError
 from harness.run.progress import format_minutes
 from harness.run.session import RunFailed
 from harness.sweep import table as sweep_table
-from harness.sweep.axis import AS_FOUND, CAP, PRECISION, VARIANT
+from harness.sweep.axis import AS_FOUND, CAP, GPUS, PRECISION, VARIANT
 from harness.sweep.finished import find_finished_results, find_ineffective_runs, list_leftovers
 from harness.sweep.plan import (
     DEFAULT_CAPS_W,
@@ -195,15 +195,26 @@ def _find_remarks(sweep: Sweep, limits: Mapping[str, Readback]) -> Iterator[str]
             f"note: the default cap, {defaults_w.pop():g} W, is not among the caps, so no cap will "
             "be compared with it"
         )
-    fixed = workloads()[sweep.run_request.workload].fixed
+    yield from _describe_variants(sweep)
+
+
+def _describe_variants(sweep: Sweep) -> Iterator[str]:
+    """Yield which variants a sweep over variants or precisions runs, and what differs between
+    them."""
+    workload = workloads()[sweep.run_request.workload]
     variants = sorted({entry.apply(sweep.run_request).variant for entry in sweep.entries})
-    names = {name for variant in variants for name in fixed.get(variant, ())}
-    if differing_names := sorted(
+    if len(variants) < 2:
+        return
+    batch = "" if sweep.run_request.batch is None else f", all with batch {sweep.run_request.batch}"
+    known = ", ".join(f"{name} ({workload.variants[name]})" for name in variants)
+    yield f"variants: {known}{batch}"
+    names = sorted({name for variant in variants for name in workload.fixed.get(variant, ())})
+    if differing_names := [
         name
         for name in names
-        if len({fixed.get(variant, {}).get(name) for variant in variants}) > 1
-    ):
-        yield f"note: {', '.join(variants)} also differ in: {', '.join(differing_names)}"
+        if len({workload.fixed.get(variant, {}).get(name) for variant in variants}) > 1
+    ]:
+        yield f"note: these variants differ in {', '.join(differing_names)}"
 
 
 def _is_within(cap_w: float, limits: Readback) -> bool:
@@ -226,13 +237,14 @@ def describe_plan(sweep: Sweep, plan: Plan) -> Iterator[str]:
         f", {sweep.order} (seed {run_request.seed}):" if len(entries) > 1 else ":"
     )
     yield from (f"  {e.place:3d}  {sweep.describe(e)}" for e in entries)
-    if sweep.reference:
-        values = [
-            axis.label(sweep.reference[axis.name])
-            for axis in sweep.axes
-            if axis.name in sweep.reference
-        ]
-        yield f"the other runs are compared with {', and with '.join(values)} (--reference)"
+    # With another axis, runs on as many accelerators are compared with each other.
+    compared_axes = [axis for axis in sweep.axes if axis.name != GPUS.name] or sweep.axes
+    if values := [
+        axis.label(sweep.reference[axis.name])
+        for axis in compared_axes
+        if axis.name in sweep.reference
+    ]:
+        yield f"the other runs are compared with {', '.join(values)} (--reference)"
     yield (
         f"each run warms up at its own settings: of its {plan.epochs} epochs of {plan.epoch_s:g} s "
         "the first is discarded"

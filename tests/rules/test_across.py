@@ -82,10 +82,10 @@ def test_runs_of_a_sweep_over_batch_sizes_have_one_cap_and_do_not_contradict_eac
     )
     assert list_all_reported(small, large) == set()
     same_size = with_batch(large, 64)
-    assert list_reported_runs("X105", small, same_size) == ["run-128", "run-64"]
+    assert list_reported_runs("X105", small, same_size) == ["run-64", "run-128"]
     other_rate = (*large.comparison_key[:-1], "another request rate")
     elsewhere = replace(large, comparison_key=other_rate)
-    assert list_reported_runs("X105", small, elsewhere) == ["run-128", "run-64"]
+    assert list_reported_runs("X105", small, elsewhere) == ["run-64", "run-128"]
 
 
 def test_missing_runs_of_a_sweep_are_told_once_and_by_place() -> None:

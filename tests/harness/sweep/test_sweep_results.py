@@ -50,7 +50,7 @@ def test_cap_that_was_not_enforced_is_in_parentheses_and_no_peak(
     ]
     assert "most efficient at 500 W" in told and ["(300)", "2"] in [line[:2] for line in lines]
     default = next(line for line in lines if line[:2] == ["700", "2"])
-    assert default[3:] == ["0.0", "0.0", "0.0"]
+    assert default[3:] == ["0.0"] * 6
     assert lines[-1] == ["(cap):", "not", "enforced"] and ["2", "(300)", "2"] in [
         line[:3] for line in lines
     ]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.rules.sweep_points import make_sweep, positive_floats
 
-from harness.sweep.table import describe_peak
+from harness.sweep.comparison import describe_peak
 from rules.metrics import run as metrics
 from rules.metrics.energy import MetricsError
 from rules.metrics.sweeps import Point, combine, find_measured_peak, fit_quadratic_peak

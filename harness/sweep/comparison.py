@@ -1,0 +1,241 @@
+"""The comparisons that a sweep prints at its end: each setting with the reference, and several
+accelerators with one."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+
+from rich.console import Console
+from rich.table import Table
+
+from harness.sweep.axis import CAP, Axis, Value
+from harness.sweep.plan import Entry
+from rules.metrics import sweeps
+from rules.metrics.energy import MetricsError
+from rules.metrics.gains import Comparison, compare
+from rules.metrics.sweeps import Point, SweepRun
+from rules.workloads import pluralize_item
+
+NO_CAP = "none"
+"""The text for a run whose meter reports no power limit."""
+SettingRuns = Mapping[Entry, Sequence[SweepRun]]
+"""The finished runs of a sweep by their setting: an entry whose place and repeat are 0."""
+GAINS: Mapping[str, Callable[[Comparison], float]] = {
+    "energy\ngain, %": lambda comparison: comparison.energy_gain_percent.mean,
+    "extra\ntime, %": lambda comparison: comparison.extra_time_percent.mean,
+    "gain \u2212\ntime": lambda comparison: comparison.gain_minus_extra_time_points.mean,
+    "EDP\ngain, %": lambda comparison: comparison.edp_gain_percent.mean,
+    "EDS 1.5\ngain, %": lambda comparison: comparison.eds_gain_percent[1.5].mean,
+    "EDS 2\ngain, %": lambda comparison: comparison.eds_gain_percent[2.0].mean,
+}
+"""The columns of gains, and how a comparison gives them."""
+
+
+def print_comparison(
+    axes: Sequence[Axis],
+    runs: SettingRuns,
+    reference: Mapping[str, Value],
+    title: str,
+    item: str,
+    ineffective_run_ids: Collection[str],
+    console: Console,
+) -> None:
+    """Print the most efficient setting, then the gains of each setting against the reference. If
+    there is no reference, the reason is printed instead. `reference` is that of the sweep."""
+    try:
+        points = _make_points(runs, ineffective_run_ids)
+        if line := _describe_best(axes, points, item):
+            console.print(f"{title}: {line}")
+        reference_point, reference_text = _find_reference(axes, points, reference, runs)
+    except MetricsError as error:
+        console.print(f"{title}: {error}")
+        return
+    columns = [axis.column for axis in axes]
+    table = make_table(*columns, "runs", f"{pluralize_item(item)}/J", *GAINS)
+    for entry, point in points.items():
+        comparison = compare(point, reference_point)
+        table.add_row(
+            *format_settings(axes, entry, point.cap_w, point.enforced),
+            str(point.n),
+            f"{point.items_per_joule:.4g}",
+            # Adding zero turns -0.0 into 0.0.
+            *(f"{round(get_gain(comparison), 1) + 0:.1f}" for get_gain in GAINS.values()),
+        )
+    console.print(f"{title}, against {reference_text}:")
+    console.print(table)
+
+
+def _describe_best(axes: Sequence[Axis], points: Mapping[Entry, Point], item: str) -> str | None:
+    """Describe the most efficient setting in a sentence; None for a single one. Raises
+    MetricsError if no run can be the peak."""
+    if [axis.name for axis in axes] == [CAP.name]:
+        return describe_peak(list(points.values()), item)
+    candidates = {
+        entry: point
+        for entry, point in points.items()
+        if point.enforced is not False and point.plausible
+    }
+    if len(candidates) < 2:
+        return None
+    efficient = max(candidates, key=lambda entry: candidates[entry].items_per_joule)
+    fast = max(candidates, key=lambda entry: candidates[entry].items_per_s)
+    least_j = candidates[efficient].joules_per_item
+    least_text = f"least energy at {_describe(axes, efficient)} ({least_j:.4g} J/{item})"
+    fast_text = f"most {pluralize_item(item)}/s at {_describe(axes, fast)}"
+    if fast == efficient:
+        return f"{least_text}, which has the most {pluralize_item(item)}/s too"
+    more_percent = 100 * (candidates[fast].joules_per_item / least_j - 1)
+    rate = candidates[fast].items_per_s
+    return f"{least_text}; {fast_text} ({rate:.6g}), with {more_percent:.1f} % more energy"
+
+
+def describe_peak(points: Sequence[Point], item: str) -> str | None:
+    """Describe the cap of highest efficiency in a sentence; None for a single cap. Raises
+    MetricsError if no run can be the peak."""
+    measured_peak, quadratic_peak = (
+        sweeps.find_measured_peak(points),
+        sweeps.fit_quadratic_peak(points),
+    )
+    if measured_peak.edge == "only":
+        return (
+            None
+            if len(points) == 1
+            else f"no efficiency peak: no other cap than {measured_peak.cap_w:g} W is known to "
+            "have held"
+        )
+    efficiency = f"{measured_peak.items_per_joule.mean:.4g}"
+    if measured_peak.beyond:
+        return (
+            f"most efficient at {measured_peak.cap_w:g} W ({efficiency} "
+            f"{pluralize_item(item)}/J), {measured_peak.beyond}"
+        )
+    interpolation = (
+        f" (interpolated: {quadratic_peak.items_per_joule.mean:.4g} at "
+        f"{quadratic_peak.cap_w:.0f} W)"
+        if quadratic_peak
+        else ""
+    )
+    return (
+        f"efficiency peak {efficiency} {pluralize_item(item)}/J at "
+        f"{measured_peak.cap_w:g} W{interpolation}"
+    )
+
+
+def _describe(axes: Sequence[Axis], entry: Entry) -> str:
+    return ", ".join(axis.label(getattr(entry, axis.field)) for axis in axes)
+
+
+def _find_reference(
+    axes: Sequence[Axis],
+    points: Mapping[Entry, Point],
+    reference: Mapping[str, Value],
+    runs: SettingRuns,
+) -> tuple[Point, str]:
+    """Return the point that the others are compared with, and its setting as text. Raises
+    MetricsError if there is none."""
+    values = dict(reference)
+    if any(axis.name == CAP.name for axis in axes) and CAP.name not in values:
+        default_w = sweeps.common_default_cap_w(
+            cap_w for results in runs.values() for run in results for cap_w in run.default_caps_w
+        )
+        if len(axes) == 1:
+            text = f"the default cap of {default_w:g} W"
+            return sweeps.find_reference(list(points.values()), default_w), text
+        values[CAP.name] = default_w
+    text = ", ".join(axis.label(values[axis.name]) for axis in axes)
+    for entry, point in points.items():
+        if all(getattr(entry, axis.field) == values[axis.name] for axis in axes):
+            if point.enforced is False or not point.plausible:
+                raise MetricsError(
+                    f"nothing is compared with the run at {text}: its cap did not hold, or its "
+                    "throughput cannot be"
+                )
+            return point, text
+    raise MetricsError(f"there is no run at {text} to compare with; run it too")
+
+
+def print_scaling(
+    runs: SettingRuns, axes: Sequence[Axis], ineffective_run_ids: Collection[str], console: Console
+) -> None:
+    """Print speed-up, efficiency and energy of several GPUs against one GPU at the same setting.
+    `axes` are the settings beside the number of GPUs."""
+    columns = [axis.column for axis in axes]
+    table = make_table(*columns, "GPUs", "speed-up", "efficiency, %", "energy per item, ratio")
+    try:
+        points = _make_points(runs, ineffective_run_ids)
+        order = sorted(points, key=lambda entry: (sort_key(replace(entry, gpus=1)), entry.gpus))
+        for entry in [entry for entry in order if entry.gpus > 1]:
+            point, single = points[entry], points.get(replace(entry, gpus=1))
+            if single is None:
+                continue
+            scaling = sweeps.compute_scaling(point, entry.gpus, single)
+            is_kept = False if False in (point.enforced, single.enforced) else None
+            table.add_row(
+                *format_settings(axes, entry, point.cap_w, is_kept),
+                str(entry.gpus),
+                f"{scaling.speed_up.mean:.2f}",
+                f"{scaling.efficiency_percent.mean:.1f}",
+                f"{scaling.energy_per_item_ratio.mean:.3f}",
+            )
+    except MetricsError as error:
+        console.print(f"scaling: {error}")
+        return
+    if table.row_count:
+        console.print("several GPUs against one at the same cap:")
+        console.print(table)
+    else:
+        console.print("scaling: no cap was run both on one GPU and on several; include 1 in --gpus")
+
+
+def _make_points(runs: SettingRuns, ineffective_run_ids: Collection[str]) -> dict[Entry, Point]:
+    """Return one point per setting, in the same order."""
+    points = [
+        [
+            replace(sweeps.make_point(run), enforced=is_enforced(run, ineffective_run_ids))
+            for run in results
+        ]
+        for results in runs.values()
+    ]
+    return dict(zip(runs, sweeps.average_settings(points), strict=True))
+
+
+def sort_key(entry: Entry) -> tuple[object, ...]:
+    """Return the key that sorts settings in tables."""
+    return (
+        entry.gpus,
+        entry.batch or 0,
+        entry.variant or "",
+        entry.precision or "",
+        entry.cap_w or 0,
+        entry.repeat,
+    )
+
+
+def make_table(*columns: str) -> Table:
+    """Return a table without rows whose columns are aligned to the right."""
+    table = Table(box=None, header_style="", pad_edge=False)
+    for name in columns:
+        table.add_column(name, justify="right", no_wrap=True)
+    return table
+
+
+def format_settings(
+    axes: Sequence[Axis], entry: Entry, cap_w: float | None, is_kept: bool | None
+) -> list[str]:
+    """Return the cells of a setting. The cap, or the first axis without a cap, is in parentheses if
+    the cap was not enforced."""
+    cells = [
+        (NO_CAP if cap_w is None else f"{cap_w:g}")
+        if axis.name == CAP.name
+        else f"{getattr(entry, axis.field)}"
+        for axis in axes
+    ]
+    place = next((n for n, axis in enumerate(axes) if axis.name == CAP.name), 0)
+    if cells and is_kept is False:
+        cells[place] = f"({cells[place]})"
+    return cells
+
+
+def is_enforced(run: SweepRun, ineffective_run_ids: Collection[str]) -> bool | None:
+    """Return whether the cap of a run was enforced: False if it was not or had no effect, None if
+    that is not known."""
+    return False if run.run_id in ineffective_run_ids else sweeps.is_cap_enforced(run.figures)
