@@ -83,6 +83,18 @@ def workers_find_the_tests(monkeypatch):
             "--batch many: give a number",
         ),
         (
+            ["resnet50-train", "--simulate", "h200", "--concurrency", "8"],
+            "resnet50-train serves no requests; give --batch instead",
+        ),
+        (
+            ["llama3-8b-serve", "--simulate", "h200", "--concurrency", "many"],
+            "--concurrency many: give a number of requests of at least 1, or auto",
+        ),
+        (
+            ["llama3-8b-serve", "--simulate", "h200", "--concurrency", "8", "--batch", "8"],
+            "--batch and --concurrency are one setting of a server; give one",
+        ),
+        (
             ["resnet50-train", "--smoke", "--simulate", "h200", "--system", "none.toml"],
             "--system none.toml: cannot be read (No such file or directory)",
         ),
@@ -112,6 +124,7 @@ def test_a_wish_that_cannot_be_fulfilled_is_refused_with_a_reason(tmp_path, argu
 def test_run_has_few_options():
     assert sorted(o for p in main.commands["run"].params for o in p.opts) == [
         "--batch",
+        "--concurrency",
         "--cap",
         "--corpus",
         "--dry-run",
