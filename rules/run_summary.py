@@ -264,6 +264,7 @@ def list_configuration(run: RunSummary) -> list[tuple[str, object]]:
 
 AXIS_SETTINGS = {
     "cap": ("cap in W",),
+    "sm-clock": ("SM clock in MHz",),
     "batch": ("batch size",),
     "concurrency": ("batch size",),
     "variant": ("variant", "precision"),

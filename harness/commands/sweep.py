@@ -20,9 +20,15 @@ from harness.cli_options import (
 @WORKLOAD
 @click.option(
     "--caps",
+    "cap",
     metavar="VALUES|as-found",
     help="watts per accelerator  [default: 200:700:100, 750 where allowed; as-found if another "
     "setting varies]",
+)
+@click.option(
+    "--sm-clock",
+    metavar="[as-found,]VALUES",
+    help="MHz at which the SM clock is locked; standing open",
 )
 @click.option("--batch", metavar="VALUES", help="samples per batch of an accelerator")
 @click.option("--concurrency", metavar="VALUES", help="serving: requests in flight")
@@ -112,7 +118,7 @@ def sweep(
             raise click.UsageError(
                 "--nodes: a sweep over several nodes is a batch script; add --slurm"
             )
-        texts = {axis.name: options.pop(axis.option.removeprefix("--")) for axis in AXES.values()}
+        texts = {axis.name: options.pop(axis.name.replace("-", "_")) for axis in AXES.values()}
         request = read_request(make_request(workload, options), texts, references, repeats)
         if for_slurm:
             assert context.parent is not None and isinstance(context.parent.command, click.Group)

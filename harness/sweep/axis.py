@@ -18,6 +18,7 @@ MAX_VALUES = 100
 MAX_CAP_W = 100_000
 MAX_COUNT = 1_000_000
 MAX_GPUS = 9_999
+MAX_CLOCK_MHZ = 99_999
 MAX_DIGITS = 20
 
 
@@ -98,6 +99,22 @@ def parse_concurrencies(text: str) -> tuple[int, ...]:
     """Parse numbers of requests in flight such as `1:1024:x2`. Raises PlanError."""
     return _parse_counts(
         "--concurrency", text, "numbers of requests in flight", "1:1024:x2 or 64,256", MAX_COUNT
+    )
+
+
+def parse_sm_clocks(text: str) -> tuple[int | None, ...]:
+    """Parse SM clocks in MHz such as `990:1980:90`, with `as-found,` before them for a run without
+    a lock. Raises PlanError."""
+    unlocked = (None,) if text.partition(",")[0] == AS_FOUND else ()
+    clocks_text = text.partition(",")[2] if unlocked else text
+    if unlocked and not clocks_text:
+        return unlocked
+    return unlocked + _parse_counts(
+        "--sm-clock",
+        clocks_text,
+        "clocks in MHz",
+        f"990:1980:90, or {AS_FOUND},990,1980",
+        MAX_CLOCK_MHZ,
     )
 
 
@@ -199,6 +216,15 @@ CAP = Axis(
     lambda cap_w: "cap as found" if cap_w is None else f"{cap_w:g} W",
     lambda request, cap_w: replace(request, cap_w=cap_w),
 )
+SM_CLOCK = Axis(
+    "sm-clock",
+    "--sm-clock",
+    "sm_clock_mhz",
+    "SM, MHz",
+    parse_sm_clocks,
+    lambda mhz: "SM clock as found" if mhz is None else f"SM clock {mhz} MHz",
+    lambda request, mhz: replace(request, sm_clock_mhz=mhz),
+)
 BATCH = Axis(
     "batch",
     "--batch",
@@ -243,5 +269,5 @@ GPUS = Axis(
     lambda count: f"{count} GPU{'' if count == 1 else 's'}",
     lambda request, count: replace(request, gpus=count),
 )
-AXES = {axis.name: axis for axis in (CAP, BATCH, CONCURRENCY, VARIANT, PRECISION, GPUS)}
+AXES = {axis.name: axis for axis in (CAP, SM_CLOCK, BATCH, CONCURRENCY, VARIANT, PRECISION, GPUS)}
 """All axes by name. A plan lists the settings of a run in this order."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 from rich.console import Console
 from rich.table import Table
 
-from harness.sweep.axis import CAP, Axis, Value
+from harness.sweep.axis import AS_FOUND, CAP, Axis, Value
 from harness.sweep.plan import Entry
 from rules.metrics import sweeps
 from rules.metrics.energy import MetricsError
@@ -141,9 +141,9 @@ def _find_reference(
             text = f"the default cap of {default_w:g} W"
             return sweeps.find_reference(list(points.values()), default_w), text
         values[CAP.name] = default_w
-    text = ", ".join(axis.label(values[axis.name]) for axis in axes)
+    text = ", ".join(axis.label(values.get(axis.name)) for axis in axes)
     for entry, point in points.items():
-        if all(getattr(entry, axis.field) == values[axis.name] for axis in axes):
+        if all(getattr(entry, axis.field) == values.get(axis.name) for axis in axes):
             if point.enforced is False or not point.plausible:
                 raise MetricsError(
                     f"nothing is compared with the run at {text}: its cap did not hold, or its "
@@ -202,6 +202,7 @@ def sort_key(entry: Entry) -> tuple[object, ...]:
     """Return the key that sorts settings in tables."""
     return (
         entry.gpus,
+        entry.sm_clock_mhz or 0,
         entry.batch or 0,
         entry.variant or "",
         entry.precision or "",
@@ -223,11 +224,14 @@ def format_settings(
 ) -> list[str]:
     """Return the cells of a setting. The cap, or the first axis without a cap, is in parentheses if
     the cap was not enforced."""
+    values = [cap_w if axis.name == CAP.name else getattr(entry, axis.field) for axis in axes]
     cells = [
-        (NO_CAP if cap_w is None else f"{cap_w:g}")
-        if axis.name == CAP.name
-        else f"{getattr(entry, axis.field)}"
-        for axis in axes
+        (NO_CAP if axis.name == CAP.name else AS_FOUND)
+        if value is None
+        else f"{value:g}"
+        if isinstance(value, float)
+        else str(value)
+        for axis, value in zip(axes, values, strict=True)
     ]
     place = next((n for n, axis in enumerate(axes) if axis.name == CAP.name), 0)
     if cells and is_kept is False:

@@ -133,7 +133,8 @@ def _compare_with_plan(
     description = read_description(sweep.run_request.system)
     board = Device("", sweep.accelerator, "")
     machine = Machine(sweep.meter, "", None, (board,) * entry.gpus, None, entry.cap_w)
-    plan = make_plan(sweep.make_run_request(entry), machine, description, sweep.source_sha256)
+    planned_request = sweep.make_run_request(entry)
+    plan = make_plan(planned_request, machine, description, sweep.source_sha256)
     run = RunDeclaration.from_document(result)
     implementation, settings, cap_w = run.implementation, run.settings, run.power.cap_w
     system_document = _read_object(path / "system.json")
@@ -156,6 +157,7 @@ def _compare_with_plan(
         # A run with the cap as found accepts any cap.
         cap_w if entry.cap_w is None else entry.cap_w,
     )
+    yield "sm_clock_mhz", run.power.sm_clock_mhz, planned_request.sm_clock_mhz
     yield "batch_size", settings.batch_size, plan.batch_size
     yield "epoch_target_s", settings.epoch_target_s, plan.epoch_s
     yield "seed", settings.seed, plan.seed

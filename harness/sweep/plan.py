@@ -47,6 +47,8 @@ class Entry:
     gpus: int = 1
     cap_w: float | None = None
     """Per accelerator. None leaves the cap as found."""
+    sm_clock_mhz: int | None = None
+    """The SM clock at which the run locks the accelerators. None locks none."""
     batch: int | None = None
     """Samples per batch; for serving, requests in flight."""
     variant: str | None = None

@@ -34,12 +34,18 @@ class SweepRequest:
     repeats: int
     reference: Mapping[str, Value]
     """The value of each axis, by its name, that the others are compared with. A cap that is absent
-    is the default cap of the board."""
+    is the default cap of the board, and an SM clock that is absent is that without a lock."""
 
     @property
     def caps_w(self) -> tuple[float | None, ...]:
         """The caps in W; empty if the boards decide."""
         return self.axes[0].values  # type: ignore[return-value]
+
+    @property
+    def sm_clocks_mhz(self) -> set[int | None]:
+        """The SM clocks at which runs lock the accelerators; None for a run without a lock."""
+        entries = shuffle_runs(self.axes[1:], 1, self.run_request.seed)
+        return {entry.apply(self.run_request).sm_clock_mhz for entry in entries}
 
     @property
     def axis_names(self) -> tuple[str, ...]:
@@ -48,9 +54,12 @@ class SweepRequest:
 
     @property
     def largest_run(self) -> RunRequest:
-        """The request of a run with the most accelerators and the largest batch, without a cap."""
+        """The request of a run with the most accelerators, the largest batch and the highest locked
+        clock, without a cap."""
         entries = shuffle_runs(self.axes[1:], self.repeats, self.run_request.seed)
-        largest = max(entries, key=lambda entry: (entry.gpus, entry.batch or 0))
+        largest = max(
+            entries, key=lambda entry: (entry.gpus, entry.batch or 0, entry.sm_clock_mhz or 0)
+        )
         return largest.apply(self.run_request)
 
     def with_caps(self, caps_w: Sequence[float | None]) -> "SweepRequest":
@@ -160,7 +169,12 @@ def _read_references(axes: Sequence[Axis], texts: Sequence[str]) -> dict[str, Va
     `--reference`, or the first. Raises PlanError."""
     # The cap varies too if its values are not known yet.
     varied_axes = {axis.name: axis for axis in axes if axis.varies or not axis.values}
-    reference = {name: axis.values[0] for name, axis in varied_axes.items() if name != CAP.name}
+    # An absent value is the default of the board: its default cap, or clocks without a lock.
+    reference: dict[str, Value] = {
+        name: axis.values[0]
+        for name, axis in varied_axes.items()
+        if name != CAP.name and axis.values[0] is not None
+    }
     names = ", ".join(varied_axes)
     for text in texts:
         name, equals, value_text = text.rpartition("=")

@@ -20,7 +20,7 @@ from harness.power.reading_process import SamplerError
 from harness.power.source import MeterError, NotAllowedError, Readback, read_back
 from harness.power.sources import open_source
 from harness.run import command, preflight
-from harness.run.board_settings import require_answer
+from harness.run.board_settings import check_sm_clock, require_answer
 from harness.run.cluster import ClusterError
 from harness.run.plan import MachineError, Plan, PlanError
 from harness.run.progress import format_minutes
@@ -126,6 +126,8 @@ class SweepPreflight(preflight.Preflight):
             self.limits = {device.uuid: read_back(source, device.uuid) for device in devices}
             for uuid, readback in self.limits.items():
                 require_answer(source, uuid, readback)
+            for mhz in self.request.sm_clocks_mhz:
+                check_sm_clock(source, devices, mhz)
         caps_w = _select_caps(self.request.caps_w, self.limits, name)
         self.request = self.request.with_caps(caps_w)
         self.run_request = replace(self.run_request, cap_w=caps_w[0])
@@ -253,11 +255,20 @@ def describe_plan(sweep: Sweep, plan: Plan) -> Iterator[str]:
         f"expected time: {format_minutes(len(entries) * run_s)}, assuming "
         f"{estimate_start_s(run_request):g} s per run to build, warm up and calibrate"
     )
+    boards = ", ".join(d.uuid for d in plan.devices)
+    locks_clocks = any(entry.apply(run_request).sm_clock_mhz for entry in entries)
+    changed_settings = [
+        name
+        for name, changes in (("the power cap", sets_caps), ("the SM clock", locks_clocks))
+        if changes
+    ]
     changes = (
-        f"the power cap of {', '.join(d.uuid for d in plan.devices)}, set before each run and "
-        "restored after it"
+        f"{' and '.join(changed_settings)} of {boards}, set before each run and restored after it"
     )
-    yield f"changes during the sweep: {changes if sets_caps else 'none; the caps stay as found'}"
+    yield (
+        "changes during the sweep: "
+        f"{changes if changed_settings else 'none; the caps stay as found'}"
+    )
 
 
 def carry_out(sweep: Sweep, path: Path) -> bool:

@@ -8,7 +8,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from harness.run.plan import MAX_IDLE_S, PlanError, RunRequest
 from harness.run.planning import FULL_EPOCH_S, SMOKE_EPOCH_S
-from harness.sweep.axis import BATCH, CAP, CONCURRENCY, GPUS, PRECISION, VARIANT
+from harness.sweep.axis import BATCH, CAP, CONCURRENCY, GPUS, PRECISION, SM_CLOCK, VARIANT
 from harness.sweep.plan import (
     DEFAULT_CAPS_W,
     ORDER,
@@ -97,6 +97,8 @@ def _list_fixed_options(request: SweepRequest) -> Iterator[str]:
     run_request, fields = request.run_request, {axis.field for axis in request.axes}
     if not fields & {VARIANT.field, PRECISION.field} and run_request.variant != RunRequest.variant:
         yield from (VARIANT.option, run_request.variant)
+    if SM_CLOCK.field not in fields and run_request.sm_clock_mhz is not None:
+        yield from (SM_CLOCK.option, str(run_request.sm_clock_mhz))
     if BATCH.field not in fields and run_request.batch is not None:
         yield from (_choose_batch_option(run_request), run_request.batch)
 
@@ -118,6 +120,13 @@ def _list_settings(
             yield "caps", "--cap", caps
         elif axis.name == GPUS.name:
             yield "gpus", GPUS.option, [str(entry.gpus) for entry in entries]
+        elif axis.name == SM_CLOCK.name:
+            if None in axis.values:
+                raise PlanError(
+                    "--sm-clock as-found: every job of the script locks a clock; leave as-found "
+                    "out, and submit a job without --sm-clock"
+                )
+            yield "clocks", SM_CLOCK.option, [str(run.sm_clock_mhz) for run in run_requests]
         elif axis.field == BATCH.field:
             option = _choose_batch_option(request.run_request)
             yield "batches", option, [str(run.batch) for run in run_requests]

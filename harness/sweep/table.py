@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table
 
-from harness.sweep.axis import AXES, CAP, GPUS, Axis
+from harness.sweep.axis import AS_FOUND, AXES, CAP, GPUS, Axis
 from harness.sweep.comparison import (
     SettingRuns,
     format_settings,
@@ -129,12 +129,9 @@ def build_runs_table(
     for entry in sorted(entries, key=sort_key):
         run, failure = finished_runs.get(entry.place), failures.get(entry.place)
         if run is None:
-            settings = [
-                "as found"
-                if axis.name == CAP.name and entry.cap_w is None
-                else format_settings([axis], entry, entry.cap_w, None)[0]
-                for axis in axes
-            ]
+            settings = format_settings(axes, entry, entry.cap_w, None)
+            if entry.cap_w is None:
+                settings[axes.index(CAP)] = AS_FOUND
             outcome = "not run" if failure is None else f"failed: {failure.splitlines()[0]}"
             table.add_row(*settings, str(entry.repeat), "", "", "", outcome)
             continue

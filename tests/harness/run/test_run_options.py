@@ -126,6 +126,7 @@ def test_run_has_few_options():
         "--batch",
         "--concurrency",
         "--cap",
+        "--concurrency",
         "--corpus",
         "--dry-run",
         "--epoch-seconds",
