@@ -124,7 +124,6 @@ def test_a_wish_that_cannot_be_fulfilled_is_refused_with_a_reason(tmp_path, argu
 def test_run_has_few_options():
     assert sorted(o for p in main.commands["run"].params for o in p.opts) == [
         "--batch",
-        "--concurrency",
         "--cap",
         "--concurrency",
         "--corpus",
