@@ -144,6 +144,7 @@ def test_run_has_few_options():
         "--resume",
         "--seed",
         "--simulate",
+        "--sm-clock",
         "--smoke",
         "--system",
         "--variant",
