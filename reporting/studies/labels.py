@@ -18,8 +18,9 @@ _PUBLISHED_SHAPES = ("triangle-left", "triangle-up", "triangle-down", "triangle-
 
 
 def label_setup(setup: Setup) -> str:
-    """Such as `H200 · 700 W · cudagraph · bf16 · 2026-11-h200`."""
-    parts = (name_board(setup), _format_cap(setup), setup.engine, setup.precision, setup.source)
+    """Such as `H200 · 700 W · cudagraph · bf16 · h200x2`."""
+    source = setup.system or setup.source
+    parts = (name_board(setup), _format_cap(setup), setup.engine, setup.precision, source)
     suffix = "" if setup.provenance == "measured" else f" ({setup.provenance})"
     return " · ".join(filter(None, parts)) + suffix
 

@@ -23,6 +23,8 @@ class Setup:
     """Power cap of the board in W; None if it is not known."""
     claimed_precision: str | None = None
     """The precision that a publication states, if `precision` is another one."""
+    system: str | None = None
+    """Name of the system in labels, in place of the id of the study. None for published results."""
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from checker.verdict import TrustLevel
 from reporting.cli import main
 from reporting.collect import Collected
 from reporting.studies.dataset import build_dataset, group_by_setup
+from reporting.studies.labels import label_setup
 from reporting.studies.page import StudyPage, build_study_page, render_study_page
 from reporting.study_record import (
     DEMO,
@@ -86,6 +87,33 @@ def test_studies_of_one_name_are_kept_apart() -> None:
     records = name_sources([*same_name, unique])
     sources = [{result.setup.source for result in record.results} for record in records]
     assert sources == [{"one/h200/made"}, {"other/h200/made"}, {"unique"}]
+    labels = [{label_setup(result.setup) for result in record.results} for record in records]
+    assert labels == [
+        {f"H200 · 700 W · cudagraph · bf16 · {name}"}
+        for name in ("one/h200/made", "other/h200/made", "b")
+    ]
+
+
+def test_labels_of_setups_name_the_system_and_where_needed_the_study() -> None:
+    names = ("20261123T012803Z-image-inference-x2-700W-e72c35", "20261124T012803Z-image-x2-9f86d0")
+
+    def make_record(name: str, *engines: str) -> StudyRecord:
+        result = make_result("resnet50", 0.1, 80)
+        results = tuple(in_setup(result, source=name, engine=engine) for engine in engines)
+        path = Path("submissions/center/h200x2") / name
+        return StudyRecord(results, BundleOrigin(path, None, TrustLevel.LOCAL, ()))
+
+    def list_labels(*records: StudyRecord) -> list[str]:
+        return [label_setup(r.setup) for record in name_sources(records) for r in record.results]
+
+    both = make_record(names[0], "eager", "cudagraph")
+    setup = "H200 · 700 W · {} · bf16 · h200x2"
+    assert list_labels(both) == [setup.format("eager"), setup.format("cudagraph")]
+    assert list_labels(both, make_record(names[1], "cudagraph")) == [
+        setup.format("eager") + " 20261123-e72c35",
+        setup.format("cudagraph") + " 20261123-e72c35",
+        setup.format("cudagraph") + " 20261124-9f86d0",
+    ]
 
 
 def test_without_results_of_studies_there_is_no_page_of_them(tmp_path: Path) -> None:
