@@ -75,7 +75,8 @@ def main(
     local: bool,
 ) -> None:
     """Check all bundles below each PATH and write one HTML page with their results and the
-    published figures found there. Studies of image models get a second page beside it.
+    published figures found there. Studies of image models, and trends of boards and models, get
+    pages beside it.
 
     The page needs no network. Without JavaScript it is static. Bundles that fail the check are
     listed with their findings but without their figures, and the exit code is then 1.
@@ -120,10 +121,12 @@ def _write_files(
         build_page,
         describe_report,
         name_study_page,
+        name_trends_page,
         render_page,
         write_tables,
     )
     from reporting.studies.page import build_study_page, describe_studies, render_study_page
+    from reporting.trends.page import build_trends_page, describe_trends, render_trends_page
 
     now = datetime.now(UTC)
     lines = [f"{out}: {_count_results(collected)}"]
@@ -138,6 +141,11 @@ def _write_files(
             html = render_study_page(study_page, out, now)
             write_output(name_study_page(out), html, MARK)
             lines.append(f"{name_study_page(out)}: {study_page.describe()}")
+        trends_page = build_trends_page(collected, out)
+        if trends_page is not None:
+            html = render_trends_page(trends_page, out, now)
+            write_output(name_trends_page(out), html, MARK)
+            lines.append(f"{name_trends_page(out)}: {trends_page.describe()}")
     if tables is not None:
         show_step("writing the tables")
         with _name_unwritable(tables):
@@ -145,6 +153,10 @@ def _write_files(
             if study_page is not None:
                 document = describe_studies(study_page, now)
                 write_tables(study_tables, document, tables / "image-inference.json")
+            if trends_page is not None:
+                trends_tables = list(trends_page.tables.values())
+                document = describe_trends(trends_page, now)
+                write_tables(trends_tables, document, tables / "trends.json")
     if figures is not None:
         from reporting.charts.render import write_figures
 

@@ -32,6 +32,7 @@ from rules.studies.accuracy import read_shipped_table
 from rules.studies.figures import compute_study_figures
 from rules.studies.published import PublishedStudy
 from rules.studies.results import ModelResult
+from rules.studies.trends.records import TrendsStudy
 from rules.views import AnyBundle
 
 
@@ -53,6 +54,8 @@ class Collected:
     studies: Sequence[StudyRecord]
     rejected: Sequence[Verdict]
     withdrawn: Sequence[Verdict]
+    trends: TrendsStudy | None = None
+    """The first published study of trends."""
     local_label: str = ""
     """What a local report calls itself: the trust level of all its bundles, `local` if they differ.
     Empty for a report that read signatures, reviews, waivers and the LOG."""
@@ -103,7 +106,8 @@ def collect(paths: Sequence[Path], keyring: Path | None = None, local: bool = Fa
     )
     studies = name_sources(list(_record_studies(passed)))
     local_label = _name_local_level(verdicts) if local else ""
-    return Collected(rows, papers, studies, failed, withdrawn, local_label)
+    trends = next((v.kept for v in passed if isinstance(v.kept, TrendsStudy)), None)
+    return Collected(rows, papers, studies, failed, withdrawn, trends, local_label)
 
 
 def _name_local_level(verdicts: Sequence[Verdict]) -> str:

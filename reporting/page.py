@@ -63,6 +63,11 @@ def name_study_page(main_page: Path) -> Path:
     return main_page.with_name(f"{main_page.stem}-image-inference.html")
 
 
+def name_trends_page(main_page: Path) -> Path:
+    """The file of the page of trends, beside the main page."""
+    return main_page.with_name(f"{main_page.stem}-trends.html")
+
+
 def render_page(page: PageModel, output: Path, now: datetime) -> str:
     """Render the HTML of the page. Links to bundles are relative to `output`.
 
@@ -102,6 +107,7 @@ def render_page(page: PageModel, output: Path, now: datetime) -> str:
         study_page=quote(name_study_page(output).name)
         if page.collected.has_study_results
         else None,
+        trends_page=quote(name_trends_page(output).name) if page.collected.trends else None,
         format_finding=format_finding,
     )
 

@@ -17,6 +17,7 @@ from rules.boards import BOARDS, find_board
 from rules.metrics.figures import Estimate, Headline
 from rules.metrics.figures_json import figures_from_json
 from rules.studies.metrics.naive import (
+    NaiveEstimate,
     RunComparison,
     compare_run_with_naive,
     estimate_by_board,
@@ -97,7 +98,10 @@ def _build_table(*rows: ResultRow) -> ReportTable | None:
 
 
 def test_only_runs_that_are_compared_are_in_the_table_and_the_chart() -> None:
-    estimate = RunComparison("measured J per item", "FLOPs", Estimate(4.0, 10, 0.1, (3.9, 4.1)))
+    naive = NaiveEstimate(1000.0, "peak", 500.0)
+    estimate = RunComparison("measured J per item", naive, Estimate(4.0, 10, 0.1, (3.9, 4.1)))
+    assert estimate.gflops_per_w.mean == 500
+    assert estimate.gflops_per_w.ci95 == pytest.approx((2000 / 4.1, 2000 / 3.9))
     run = make_run_row(2500.0, "a", naive=estimate)
     slower = make_run_row(
         2000.0, "b", naive=replace(estimate, factor=Estimate(5.0, 10, 0.1, (4.9, 5.1)))
@@ -105,7 +109,10 @@ def test_only_runs_that_are_compared_are_in_the_table_and_the_chart() -> None:
     table = _build_table(slower, run, replace(run, standing="demo"), replace(run, naive=None))
     assert table is not None
     assert [row["over_naive"] for row in table.rows] == [4, 5]
-    assert (table.rows[0]["over_naive_low"], table.rows[0]["naive_estimate"]) == (3.9, "FLOPs")
+    assert (table.rows[0]["over_naive_low"], table.rows[0]["naive_estimate"]) == (
+        3.9,
+        naive.describe(),
+    )
     (chart,) = build_charts(table)
     assert "over_naive" in json.dumps(chart.spec) and "2 runs" in chart.alt
     assert _build_table(replace(run, naive=None)) is None

@@ -93,7 +93,7 @@
       figure.dataset.drawn = "yes";
     }
 
-    // `content`: axes x and y ({title, log, zero, values}), points ({x, y, row, style}), lines ({points, style}) and labels.
+    // `content`: axes x and y ({title, log, zero, values, and for x format}), points ({x, y, row, style}), lines ({points, style}) and labels.
     function redraw(content) {
       const focused = document.activeElement === cursor;
       width = area.clientWidth || 640;
@@ -132,7 +132,7 @@
       const group = svgElement("g", { class: "axes" });
       for (const tick of x.ticks) {
         const px = x.place(tick).toFixed(1);
-        group.append(svgElement("path", { d: `M${px},${frame.y}v${frame.height}` }), svgElement("text", { x: px, y: frame.y + frame.height + 16, "text-anchor": "middle" }, formatTick(tick)));
+        group.append(svgElement("path", { d: `M${px},${frame.y}v${frame.height}` }), svgElement("text", { x: px, y: frame.y + frame.height + 16, "text-anchor": "middle" }, (content.x.format ?? formatTick)(tick)));
       }
       for (const tick of y.ticks) {
         const py = y.place(tick).toFixed(1);

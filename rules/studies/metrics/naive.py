@@ -49,9 +49,25 @@ class RunComparison:
     """How many times the naive estimate a run needs. It equals (W / board W) / MFU."""
 
     numerator: str
-    denominator: str
+    estimate: NaiveEstimate
     factor: Estimate
     """With the interval of the energy per item, because the estimate is a constant."""
+
+    @property
+    def denominator(self) -> str:
+        return self.estimate.describe()
+
+    @property
+    def gflops_per_w(self) -> Estimate:
+        """Sustained FLOPs per joule, in GFLOP/s per W: those of peak and power over the factor."""
+        at_peak = 1e3 * self.estimate.peak_tflops / self.estimate.power_w
+        ci95 = self.factor.ci95
+        return Estimate(
+            at_peak / self.factor.mean,
+            self.factor.n,
+            None,
+            ci95 and (at_peak / ci95[1], at_peak / ci95[0]),
+        )
 
 
 def estimate_by_board(board: Board, precision: str) -> NaiveEstimate | None:
@@ -77,7 +93,7 @@ def compare_run_with_naive(headline: Headline, estimate: NaiveEstimate) -> RunCo
         None if joules.sd is None else joules.sd / naive_joules,
         joules.ci95 and (joules.ci95[0] / naive_joules, joules.ci95[1] / naive_joules),
     )
-    return RunComparison("measured J per item", estimate.describe(), factor)
+    return RunComparison("measured J per item", estimate, factor)
 
 
 def choose_estimates(setup: Setup) -> tuple[NaiveEstimate, ...]:

@@ -122,3 +122,8 @@ class TrendsStudy:
     speedups: tuple[Speedup, ...]
     energy_checks: tuple[PrintedFigure, ...]
     edge_devices: tuple[PrintedFigure, ...]
+
+    @property
+    def models(self) -> tuple[VisionModel | LanguageModel, ...]:
+        """All models, vision first."""
+        return (*self.vision_models, *self.language_models)

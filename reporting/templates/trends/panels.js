@@ -1,0 +1,136 @@
+PLOT
+  // The plots of the trends and the panel of choices. All choices are in the address. The arithmetic is that of rules/studies/trends/; a test
+  // compares the two.
+  const START_YEAR = 2010;
+  const DAY_MS = 86400e3;
+  const panel = document.querySelector('[data-panel="trends"]');
+  const regressions = Object.fromEntries(about.regressions.map((line) => [line.id, { intercept: line.intercept.value, slope: line.slope.value }]));
+  const LINES = { CV: { efficiency: "cv-efficiency", all: "cv-all-gflops", best: "cv-best-gflops" }, NLP: { efficiency: "nlp-efficiency", all: "nlp-all-gflops", best: "nlp-records-gflops" } };
+  const onLine = (line, year) => 10 ** (line.intercept + line.slope * (year - START_YEAR));
+  const toYear = (date) => START_YEAR + (Date.parse(date) - Date.UTC(START_YEAR, 0, 1)) / DAY_MS / 365.25;
+  const formatYear = (year) => String(year);
+  const yearAxis = { title: "year", format: formatYear };
+
+  function readChoice() {
+    const { estimator, date, domain, rate, inferred } = panel.elements;
+    return {
+      estimator: about.estimators[estimator.selectedIndex], year: date.value ? toYear(date.value) : null, date: date.value, domain: domain.value,
+      rate: rate.valueAsNumber > 0 ? rate.valueAsNumber : 1, inferred: inferred.checked,
+    };
+  }
+
+  // Joules of a GFLOP by the chosen estimator, for a model of this year.
+  function joulesPerGflop(choice, year) {
+    if (choice.estimator.joules_per_gflop !== null) return choice.estimator.joules_per_gflop;
+    const line = regressions[LINES[choice.domain].efficiency];
+    return line ? 1 / onLine(line, choice.year ?? year) : NaN;
+  }
+
+  // The regression of joules that follows from that of GFLOPs: the logarithm of the energy of a GFLOP is linear in time, or constant.
+  function toJoules(line, choice) {
+    const [atStart, later] = [0, 1].map((years) => Math.log10(joulesPerGflop(choice, START_YEAR + years)));
+    return { intercept: line.intercept + atStart, slope: line.slope + later - atStart };
+  }
+
+  const select = (choice) => ({
+    boards: about.boards.filter((board) => board.adapted === "No" || board.adapted === (choice.domain === "CV" ? "For CNN" : "For NLP")),
+    models: about.models.filter((model) => model.domain === choice.domain && (choice.inferred || model.status !== "inferred")),
+    ownBoards: about.own_boards.filter((board) => board.domain === choice.domain),
+    ownModels: about.own_models.filter((model) => model.domain === choice.domain),
+  });
+
+  const isHollow = (row) => row.status === "doubtful" || row.status === "inferred";
+  function styleOf(row, shape, colour) {
+    const hollow = isHollow(row) ? " hollow" : "";
+    return { key: `${shape} ${colour}${hollow}`, shape, classes: `${colour}${hollow}` };
+  }
+  const mark = (rows, y, shape, colour) => rows.map((row) => ({ x: row.year, y: y(row), row, style: styleOf(row, shape, colour) }));
+
+  function describe(row) {
+    return [
+      ["name", row.name], ["date", row.date],
+      ...(row.precision ? [["precision", row.precision]] : []),
+      ...(row.gflops_per_w ? [["efficiency", `${number(row.gflops_per_w)} GFLOP/s per W`]] : []),
+      ...(row.measured ? [["measured", row.measured]] : []),
+      ...(row.gflops ? [["FLOPs", `${number(row.gflops)} GFLOP`]] : []),
+      ...(row.joules ? [["measured energy", `${number(row.joules)} J per ${row.item}`]] : []),
+      ...(row.gflops && !row.joules ? [["estimate", `${number(row.gflops * joulesPerGflop(readChoice(), row.year))} J`]] : []),
+      ...(row.status && row.status !== "ok" ? [["transcription", row.status]] : []),
+    ];
+  }
+
+  const plot = (id) => createPlot(id, { height: 380, describe, pick: () => {} });
+  const plots = { boards: plot("trends-efficiency"), flops: plot("trends-flops"), joules: plot("trends-joules") };
+
+  // A line over the years of the points.
+  function drawTrend(line, rows, style) {
+    const years = rows.map((row) => row.year);
+    return line && years.length ? [{ points: [Math.min(...years), Math.max(...years)].map((year) => ({ x: year, y: onLine(line, year) })), style }] : [];
+  }
+
+  function drawBoards(choice, { boards, ownBoards }) {
+    const efficiency = (row) => row.gflops_per_w;
+    const everything = [...boards, ...ownBoards];
+    plots.boards.draw(() => ({
+      x: yearAxis, y: { title: "GFLOP/s per W", log: true },
+      points: [...mark(boards.filter((row) => row.adapted === "No"), efficiency, "circle", "c0"), ...mark(boards.filter((row) => row.adapted !== "No"), efficiency, "diamond", "c1"), ...mark(ownBoards, efficiency, "square", "c2")],
+      lines: [["CV", ""], ["NLP", "published"]].flatMap(([domain, style]) => drawTrend(regressions[LINES[domain].efficiency], everything, style)),
+    }));
+  }
+
+  function drawModels(target, title, choice, { models, ownModels }, y, ownY, convert) {
+    const lines = ["all", "best"].map((kind) => regressions[LINES[choice.domain][kind]]).map((line) => line && convert(line));
+    target.draw(() => ({
+      x: yearAxis, y: { title, log: true },
+      points: [...mark(models.filter((row) => !row.best), y, "circle", "c0"), ...mark(models.filter((row) => row.best), y, "triangle-up", "c1"), ...mark(ownModels, ownY, "square", "c2")],
+      lines: [...drawTrend(lines[0], models, "contour"), ...drawTrend(lines[1], models, "")],
+    }));
+  }
+
+  // What the best-of-year line says for people.
+  function summarize(choice) {
+    const gflops = regressions[LINES[choice.domain].best];
+    if (!gflops) return { text: "Too few models are known for a line." };
+    const line = toJoules(gflops, choice);
+    const humanJoules = about.human_power_w / choice.rate;
+    const humanYear = line.slope > 0 ? START_YEAR + (Math.log10(humanJoules) - line.intercept) / line.slope : null;
+    const lastYear = Math.max(...about.models.filter((model) => model.domain === choice.domain && model.best).map((model) => model.year));
+    const joules = onLine(line, lastYear);
+    const meets = humanYear === null ? "The line does not rise." : `The line meets it in ${fixed(humanYear, 1).replace(NO_BREAK, "")}.`;
+    const efficiency = 1 / joulesPerGflop(choice, lastYear);
+    const when = choice.estimator.joules_per_gflop !== null ? "" : choice.date ? ` at ${choice.date}` : ` in ${fixed(lastYear, 1).replace(NO_BREAK, "")}`;
+    const text = `Efficiency${when}: ${number(efficiency)} GFLOP/s per W. On the line of the best models, an inference of ${fixed(lastYear, 1).replace(NO_BREAK, "")} takes ${number(joules, 3)} J. At ${choice.rate} inferences per person and second, that is ${number(joules * choice.rate, 3)} W per person. A person takes ${number(about.human_power_w, 3)} W (2 000 kcal a day). ${meets}`;
+    return { efficiency, joules, humanYear, watts: joules * choice.rate, text };
+  }
+
+  function update() {
+    const choice = readChoice();
+    const selection = select(choice);
+    const joules = (row) => row.gflops * joulesPerGflop(choice, row.year);
+    panel.elements.date.disabled = choice.estimator.joules_per_gflop !== null;
+    drawBoards(choice, selection);
+    drawModels(plots.flops, "GFLOP per inference", choice, selection, (row) => row.gflops, (row) => row.gflops, (line) => line);
+    drawModels(plots.joules, "J per inference", choice, selection, joules, (row) => row.joules, (line) => toJoules(line, choice));
+    const summary = summarize(choice);
+    document.querySelector("[data-summary]").value = summary.text;
+    document.querySelector("[data-estimator]").textContent = choice.estimator.about;
+    Object.assign(window.wattmark, { selection, summary, joulesOf: joules });
+  }
+
+  function createPanels() {
+    const fields = ["estimator", "date", "domain", "rate"];
+    const defaults = Object.fromEntries(fields.map((field) => [field, panel.elements[field].value]));
+    panel.addEventListener("submit", (event) => event.preventDefault());
+    panel.addEventListener("input", ({ target }) => {
+      if (target.name === "inferred") choose("inferred", target.checked ? "1" : "");
+      else choose(target.name, target.value === defaults[target.name] ? "" : target.value);
+      update();
+    });
+    for (const part of document.querySelectorAll("[data-live]")) part.hidden = false;
+    const restore = () => {
+      for (const field of fields) panel.elements[field].value = chosen.get(field) ?? defaults[field];
+      panel.elements.inferred.checked = chosen.has("inferred");
+      update();
+    };
+    return [{ restore }];
+  }

@@ -1,0 +1,1 @@
+"""The page of trends: boards and models over time."""

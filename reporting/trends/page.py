@@ -1,0 +1,195 @@
+"""The page of trends: efficiency of boards, and FLOPs and energy of models, over time."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from reporting.collect import Collected
+from reporting.html.document import embed_json, make_environment, make_policy, read_template
+from reporting.html.tables import TableMarkup
+from reporting.page import make_linker
+from reporting.page_data import share_cells
+from reporting.paper import cite, keep_web_address
+from reporting.report_table import ReportTable, to_record
+from reporting.sections.cells import pluralize
+from reporting.trends.own import OwnBoard, OwnModel, list_own_boards, list_own_models
+from reporting.trends.tables import build_tables
+from rules import VERSION
+from rules.boards import BOARDS
+from rules.bundle_format.records import Json
+from rules.studies.metrics.naive import estimate_by_board
+from rules.studies.trends.estimators import HUMAN_POWER_W
+from rules.studies.trends.figures import TrendFigures, compute_trends
+from rules.studies.trends.records import TrendsStudy, VisionModel
+from rules.studies.trends.regressions import START, count_years
+
+FORMAT = "wattmark-trends-report/1"
+"""The format of trends.json."""
+_DIGITS = 6
+"""Significant digits of the points of the plots."""
+
+
+@dataclass(frozen=True)
+class TrendsPage:
+    """The content of the page."""
+
+    study: TrendsStudy
+    figures: TrendFigures
+    boards: Sequence[OwnBoard]
+    models: Sequence[OwnModel]
+    tables: Mapping[str, ReportTable]
+    local_label: str
+    """See `Collected.local_label`."""
+
+    def describe(self) -> str:
+        """Such as `10 regressions, 21 measured runs`."""
+        lines = pluralize(len(self.figures.lines), "regression")
+        return f"{lines}, {pluralize(len(self.boards), 'measured run')}"
+
+
+def build_trends_page(collected: Collected, main_page: Path) -> TrendsPage | None:
+    """Build the tables of the page beside `main_page`; None without a study of trends."""
+    study = collected.trends
+    if study is None:
+        return None
+    figures = compute_trends(study)
+    boards = list_own_boards(collected.rows)
+    models = list_own_models(collected.rows, collected.studies)
+    tables = build_tables(study, figures, boards, models, make_linker(main_page))
+    return TrendsPage(study, figures, boards, models, tables, collected.local_label)
+
+
+def describe_trends(page: TrendsPage, now: datetime) -> Json:
+    """trends.json without its tables: regressions, estimators and the points of the plots."""
+    figures = page.figures
+    return {
+        "format": FORMAT,
+        "made_at": now.isoformat(timespec="seconds"),
+        "rules_version": VERSION,
+        **({"trust_level": page.local_label} if page.local_label else {}),
+        "source": {"citation": cite(page.study.authors, page.study.year), "url": page.study.url},
+        "time": f"years since {START.isoformat()}, of 365.25 days",
+        "regressions": [line.describe() for line in figures.lines],
+        "correlations": [
+            {"name": f"parameters and GFLOPs, {name}", "n": c.n, "pearson": c.pearson.value}
+            for name, c in figures.params_correlations
+        ],
+        "front": [[m.model, m.gflops, m.accuracy_pct] for m in figures.front],
+        "human_power_w": HUMAN_POWER_W,
+        "estimators": list(_list_estimators()),
+        "boards": [
+            {
+                "name": board.board,
+                "precision": board.precision,
+                "adapted": board.adapted,
+                "date": board.launched.isoformat(),
+                "year": _to_year(board.launched),
+                "gflops_per_w": board.gflops_per_w,
+                "status": board.status,
+            }
+            for board in page.study.boards
+            if board.table == "J.9"
+        ],
+        "models": list(_describe_models(page)),
+        "own_boards": [
+            {
+                "name": board.line,
+                "date": board.launch.released.isoformat(),
+                "year": _to_year(board.launch.released),
+                "measured": board.measured.isoformat(),
+                "domain": board.domain,
+                "gflops_per_w": _round(board.gflops_per_w.mean),
+            }
+            for board in page.boards
+        ],
+        "own_models": [
+            {
+                "name": model.release.name,
+                "domain": model.domain,
+                "date": model.release.released.isoformat(),
+                "year": _to_year(model.release.released),
+                "item": model.item,
+                "gflops": _round(model.gflops),
+                "joules": _round(model.joules),
+                "board": model.board,
+            }
+            for model in page.models
+        ],
+    }
+
+
+def _list_estimators() -> Sequence[Json]:
+    """The estimators of the panel: the trend, and each board at hand."""
+    boards = []
+    for board in BOARDS:
+        for precision in ("bf16", "fp16"):
+            if estimate := estimate_by_board(board, precision):
+                joules_per_gflop = estimate.compute_joules(1e9)
+                label = f"{board.id}, {precision} peak"
+                about = estimate.describe()
+                boards.append(
+                    {"label": label, "about": about, "joules_per_gflop": joules_per_gflop}
+                )
+                break
+    about = "FLOPs / efficiency of the trend of boards at a date"
+    return [{"label": "trend at a date", "about": about, "joules_per_gflop": None}, *boards]
+
+
+def _describe_models(page: TrendsPage) -> Sequence[Json]:
+    best = {id(m.model) for m in (*page.figures.cv_best, *page.figures.nlp_records)}
+    models: list[dict[str, Any]] = []
+    for model in page.study.models:
+        if model.released is None or model.gflops is None:
+            continue
+        is_vision = isinstance(model, VisionModel)
+        models.append(
+            {
+                "name": model.model,
+                "domain": "CV" if is_vision else "NLP",
+                "date": model.released.isoformat(),
+                "year": _to_year(model.released),
+                "gflops": model.gflops,
+                "best": id(model) in best,
+                "status": model.status,
+            }
+        )
+    return models
+
+
+def _to_year(when: date) -> float:
+    """The calendar year with decimals, as the time axis of the publication counts."""
+    return round(START.year + count_years(when), 4)
+
+
+def _round(value: float) -> float:
+    return float(f"{value:.{_DIGITS}g}")
+
+
+def render_trends_page(page: TrendsPage, main_page: Path, now: datetime) -> str:
+    """Render the HTML of the page beside `main_page`."""
+    panels = read_template("trends/panels.js").replace("PLOT\n", read_template("study/plot.js"))
+    script = read_template("report.js").replace("PANELS\n", panels)
+    about = describe_trends(page, now)
+    template = make_environment().get_template("trends/trends.html")
+    return template.render(
+        tables=page.tables,
+        render_table=TableMarkup().render,
+        table_data=embed_json(share_cells([to_record(t) for t in page.tables.values()])),
+        about=embed_json(about),
+        script=script,
+        policy=make_policy([script]),
+        estimators=about["estimators"],
+        line_count=len(page.figures.lines),
+        citation=cite(page.study.authors, page.study.year),
+        title=page.study.title,
+        url=keep_web_address(page.study.url),
+        notes=page.study.notes,
+        human_power_w=HUMAN_POWER_W,
+        main_page=quote(main_page.name),
+        now=now,
+        rules_version=VERSION,
+        local_label=page.local_label,
+    )

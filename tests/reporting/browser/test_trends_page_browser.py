@@ -1,0 +1,167 @@
+"""The page of trends in a browser: the choices of a reader give the figures of the rules, and
+address, keyboard, phone, dark mode and paper work."""
+
+from collections.abc import Iterator
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import open_page
+
+from reporting.collect import Collected
+from reporting.page import name_trends_page
+from reporting.trends.page import build_trends_page, render_trends_page
+from rules.boards import find_board
+from rules.studies.metrics.naive import estimate_by_board
+from rules.studies.trends.estimators import HUMAN_POWER_W, TrendEstimate, compute_person_power_w
+from rules.studies.trends.figures import TrendFigures, compute_trends
+from rules.studies.trends.reader import read_trends_study
+from rules.studies.trends.records import TrendsStudy
+from rules.studies.trends.regressions import TrendLine
+
+pytestmark = pytest.mark.xdist_group("study-page")
+
+TRENDS = Path(__file__).parents[3] / "submissions/published/desislavov2023/trends.json"
+V100_DATE = date(2018, 3, 27)
+
+
+@pytest.fixture(scope="module")
+def study() -> TrendsStudy:
+    return read_trends_study(TRENDS)
+
+
+@pytest.fixture(scope="module")
+def figures(study: TrendsStudy) -> TrendFigures:
+    return compute_trends(study)
+
+
+@pytest.fixture(scope="module")
+def trends_file(study: TrendsStudy, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    main_page = tmp_path_factory.mktemp("trends") / "report.html"
+    page = build_trends_page(Collected([], [], [], [], [], trends=study), main_page)
+    assert page is not None
+    path = name_trends_page(main_page)
+    path.write_text(render_trends_page(page, main_page, datetime.now(UTC)), encoding="utf-8")
+    return path
+
+
+@pytest.fixture
+def page(browser: Any, trends_file: Path) -> Iterator[Any]:
+    with open_page(browser, trends_file) as page:
+        yield page
+
+
+def choose(page: Any, **choices: str | bool) -> dict[str, Any]:
+    """Set fields of the panel. Returns the summary of the page."""
+    for name, value in choices.items():
+        field = page.locator(f'[name="{name}"]')
+        if isinstance(value, bool):
+            field.set_checked(value)
+        elif field.evaluate("field => field.tagName") == "SELECT":
+            field.select_option(value)
+        else:
+            field.fill(value)
+    summary: dict[str, Any] = page.evaluate("window.wattmark.summary")
+    return summary
+
+
+def get_line(figures: TrendFigures, id: str) -> TrendLine:
+    line = figures.find_line(id)
+    assert line is not None
+    return line
+
+
+def test_estimators_give_the_figures_of_the_rules(page: Any, figures: TrendFigures) -> None:
+    last = figures.cv_best[-1]
+    line = get_line(figures, "cv-best-joules")
+    summary = choose(page)
+    assert summary["joules"] == pytest.approx(line.compute_value(last.released), rel=1e-4)
+    assert summary["humanYear"] == pytest.approx(line.find_year(HUMAN_POWER_W), rel=1e-6)
+    assert "takes 96.9 W" in summary["text"] and "meets it in 2024.0" in summary["text"]
+    summary = choose(page, rate="0.5")
+    watts = compute_person_power_w(line.compute_value(last.released), 0.5)
+    assert summary["watts"] == pytest.approx(watts, rel=1e-4)
+    summary = choose(page, date=V100_DATE.isoformat())
+    estimate = TrendEstimate(get_line(figures, "cv-efficiency"), V100_DATE)
+    assert summary["efficiency"] == pytest.approx(estimate.gflops_per_w)
+    assert "Efficiency at 2018-03-27: 65.51 GFLOP/s per W" in summary["text"]
+    resnet = page.evaluate("""() => {
+      const { selection, joulesOf } = window.wattmark;
+      return joulesOf(selection.models.find((model) => model.name === "ResNet-50"));
+    }""")
+    assert resnet == pytest.approx(estimate.compute_joules(7.6))
+    summary = choose(page, domain="NLP", date="", rate="1")
+    assert summary["joules"] == pytest.approx(
+        get_line(figures, "nlp-records-joules").compute_value(figures.nlp_records[-1].released),
+        rel=1e-3,
+    )
+    board = find_board("H200")
+    assert board is not None
+    naive = estimate_by_board(board, "bf16")
+    assert naive is not None
+    summary = choose(page, estimator="H200, bf16 peak")
+    gflops = get_line(figures, "nlp-records-gflops").compute_value(figures.nlp_records[-1].released)
+    assert summary["joules"] == pytest.approx(naive.compute_joules(gflops * 1e9), rel=1e-3)
+    assert page.locator('[name="date"]').is_disabled()
+    assert "700 W" in page.locator("[data-estimator]").inner_text()
+
+
+def draw_plot(page: Any, id: str) -> Any:
+    figure = page.locator(f"figure#{id}")
+    figure.scroll_into_view_if_needed()
+    page.wait_for_function("figure => figure.dataset.drawn === 'yes'", arg=figure.element_handle())
+    return figure
+
+
+def test_doubtful_rows_are_hollow_and_inferred_rows_are_off_at_first(page: Any) -> None:
+    figure = draw_plot(page, "trends-flops")
+    models = page.evaluate("window.wattmark.selection.models")
+    assert "inferred" not in {model["status"] for model in models} and len(models) == 89
+    hollow = figure.locator("path.mark.hollow").first.get_attribute("d")
+    doubtful = sum(model["status"] == "doubtful" for model in models)
+    assert hollow.count("M") == doubtful > 0
+    choose(page, inferred=True)
+    assert len(page.evaluate("window.wattmark.selection.models")) == 91
+    figure = draw_plot(page, "trends-flops")
+    assert figure.locator("path.mark.hollow").first.get_attribute("d").count("M") == doubtful + 2
+    assert "inferred=1" in page.url
+    page.reload()
+    assert page.locator('[name="inferred"]').is_checked()
+
+
+def test_page_works_by_keyboard_on_a_phone_in_the_dark_and_on_paper(page: Any) -> None:
+    draw_plot(page, "trends-efficiency").locator(".cursor").focus()
+    page.keyboard.press("Home")
+    assert "GeForce GTX 580" in page.locator(".tip").text_content()
+    assert "GFLOP/s per W" in page.locator(".tip").text_content()
+    for width in (1440, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+    years = draw_plot(page, "trends-efficiency").locator(".axes text").all_text_contents()
+    assert "2015" in years
+    page.emulate_media(color_scheme="dark")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") != "rgb(255, 255, 255)"
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print")
+    for figure in page.locator("figure.chart").all():
+        assert figure.locator("path.mark").count() > 0, figure.get_attribute("id")
+
+
+def test_axe_finds_nothing_serious(page: Any) -> None:
+    axe = pytest.importorskip(
+        "axe_playwright_python.sync_playwright", reason="axe-playwright-python is in the extra dev"
+    )
+    draw_plot(page, "trends-efficiency").locator(".cursor").focus()
+    violations = axe.Axe().run(page).response["violations"]
+    grave = [v["id"] for v in violations if v["impact"] in ("serious", "critical")]
+    assert grave == []
+
+
+def test_without_scripts_the_tables_are_readable(browser: Any, trends_file: Path) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(trends_file.as_uri())
+    assert page.locator("form:visible, [data-live]:visible").count() == 0
+    assert page.locator('table[data-table="trends-lines"] tbody tr:visible').count() == 10
+    context.close()
