@@ -25,7 +25,7 @@ from harness.run.planning import make_plan
 from harness.system import DESCRIPTION
 from rules.declarations.run import RunDeclaration
 from rules.declarations.system import SystemDeclaration
-from rules.testing.mutations import add_twin
+from rules.testing.mutations import add_twin, lock_sm_clock
 
 COMMITTED = Path(__file__).parents[2] / "submissions" / "reference"
 BUNDLES = sorted(path.parent for path in COMMITTED.glob("*/*/result.json"))
@@ -88,6 +88,13 @@ def test_reproduction_of_a_committed_bundle_has_its_configuration(bundle: Path) 
 
 def test_seed_of_a_reviewer_replaces_that_of_the_original(submissions: Submissions) -> None:
     assert plan(request_reproduction(submissions.add(), seed=20261122)).seed == 20261122
+
+
+def test_reproduction_locks_the_sm_clock_of_the_original(submissions: Submissions) -> None:
+    evidence = copy_evidence()
+    lock_sm_clock(evidence, 1200)
+    rederive(evidence)
+    assert request_reproduction(submissions.add(evidence)).sm_clock_mhz == 1200
 
 
 def test_plan_keeps_the_original_when_it_is_read_again(

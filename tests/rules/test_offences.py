@@ -13,13 +13,20 @@ from rules.bundle import Bundle
 from rules.bundle_format.files import read_files
 from rules.checks.system import names_leaked
 from rules.checks.throughput import throughput_above_bandwidth
-from rules.finding import Violation
+from rules.finding import Severity, Violation
 from rules.metrics.figures import FIGURES
 from rules.registry import bundle_rules, rules_by_id
+from rules.run_summary import submission_key
 from rules.testing.cases.protocol import node_clocks_disagree as clock_cases
 from rules.testing.cases.throughput import throughput_above_bandwidth as bandwidth_cases
 from rules.testing.frames import EvidenceFrames, read_frames
-from rules.testing.mutations import add_twin, scale_readings, select_first, select_load
+from rules.testing.mutations import (
+    add_twin,
+    lock_sm_clock,
+    scale_readings,
+    select_first,
+    select_load,
+)
 from rules.workloads import workloads
 
 MEASURED = sorted((Path(__file__).parents[2] / "submissions" / "reference").glob("*/*/result.json"))
@@ -247,3 +254,52 @@ def test_versions_that_go_together_are_not_objected_to(
     for accelerator in evidence.system["nodes"][0]["accelerators"]:
         accelerator["vendor"] = vendor
     assert find_violations("M110", evidence) == []
+
+
+def test_a_declared_lock_is_no_unexplained_clock() -> None:
+    evidence = copy_evidence()
+    lock_sm_clock(evidence, 1200)
+    scale_readings(evidence, 0.7, select_first(evidence))
+    busy = evidence.samples["slowdown"] == 0.0
+    evidence.samples.loc[busy, "slowdown"] = float(0x2)
+    rules = ("C108", "C111", "C112", "C114", "C115")
+    assert [rule for rule in rules if find_violations(rule, evidence)] == []
+    del evidence.result["power"]["sm_clock_mhz"]
+    assert [rule for rule in rules if find_violations(rule, evidence)] == ["C108", "C111"]
+    evidence.samples.loc[busy, "slowdown"] = 0.0
+    assert [rule for rule in rules if find_violations(rule, evidence)] == ["C111", "C112"]
+
+
+@pytest.mark.parametrize(
+    ("sm_mhz", "slowdown", "reported"),
+    [
+        (1230.0, 0.0, []),
+        (1231.0, 0.0, [("C114", Severity.ERROR)]),
+        (1170.0, 0.0, []),
+        (1169.0, 0.0, [("C114", Severity.WARNING)]),
+        (1169.0, 2.0, [("C114", Severity.WARNING)]),
+        (1169.0, 4.0, [("C115", Severity.NOTE)]),
+        # C106 reports a thermal slowdown.
+        (1169.0, 32.0, []),
+    ],
+)
+def test_clocks_are_compared_with_the_lock_by_their_reasons(
+    sm_mhz: float, slowdown: float, reported: list[tuple[str, Severity]]
+) -> None:
+    evidence = copy_evidence()
+    lock_sm_clock(evidence, 1200)
+    evidence.samples.loc[select_load(evidence), ["sm_mhz", "slowdown"]] = (sm_mhz, slowdown)
+    bundle = Bundle(Path("example"), (), evidence.evidence())
+    findings = [f for rule in ("C114", "C115") for f in rules_by_id()[rule].judge(bundle)]
+    assert [(finding.rule, finding.severity) for finding in findings] == reported
+
+
+def test_runs_at_other_locked_clocks_are_of_other_sweeps() -> None:
+    keys = set()
+    for locked_mhz in (None, 1200, 1500):
+        evidence = copy_evidence()
+        lock_sm_clock(evidence, locked_mhz or 1980)
+        if locked_mhz is None:
+            del evidence.result["power"]["sm_clock_mhz"]
+        keys.add(submission_key(Bundle(Path("c/s/a"), (), evidence.evidence())))
+    assert len(keys) == 3

@@ -79,6 +79,14 @@ def workers_find_the_tests(monkeypatch):
             "nan: give watts, or as-found",
         ),
         (
+            ["resnet50-train", "--smoke", "--simulate", "h200", "--sm-clock", "100"],
+            "the nearest are 345 and 360 MHz",
+        ),
+        (
+            ["resnet50-train", "--smoke", "--simulate", "mi300x", "--sm-clock", "1200"],
+            "--sm-clock 1200: SIM-MI300X-0 has no lock; leave out --sm-clock",
+        ),
+        (
             ["resnet50-train", "--smoke", "--simulate", "h200", "--batch", "many"],
             "--batch many: give a number",
         ),
