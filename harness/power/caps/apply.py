@@ -92,7 +92,7 @@ def explain_refusal(meter: str, about: str = ABOUT_CAPS) -> str | None:
     if os.geteuid() != 0:
         return about
     directory = state_directory(meter)
-    return None if directory is None else explain_container(directory)
+    return None if directory is None else explain_container(directory, source.board_directory())
 
 
 @contextmanager
@@ -120,7 +120,10 @@ def applied_cap(plan: CapPlan) -> Iterator[Callable[[], None]]:
         raise MeterError(
             f"{plan.meter}: a cap can be set on simulated boards in a process of their own only"
         )
-    if not source_class(plan.meter).simulated and (reason := explain_container(directory)):
+    source_type = source_class(plan.meter)
+    if not source_type.simulated and (
+        reason := explain_container(directory, source_type.board_directory())
+    ):
         raise NotAllowedError(reason)
     path = directory / JOURNAL_FILE
     # The source stays open: a driver without clients may be unloaded, which resets the limits.

@@ -1,12 +1,15 @@
-"""The host of a run that sets power limits: how its journal names the host, and whether journal and
-watchdog outlive a container."""
+"""The host of a run that sets power limits: how its journal names the host, whether journal and
+watchdog outlive a container, and whether other containers see the boards of the run."""
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 BOOT_ID_FILE = Path("/proc/sys/kernel/random/boot_id")
-_HOST_PID_NAMESPACE = "pid:[4026531836]"
+HOST_PID_NAMESPACE = "pid:[4026531836]"
 """The first PID namespace of every Linux kernel (PROC_PID_INIT_INO in linux/proc_ns.h)."""
+HOST_ROOT = Path("/proc/1/root")
+"""The file system of the host, as its PID 1 sees it."""
 _CONTAINER_FILE_SYSTEMS = ("overlay", "tmpfs", "ramfs")
 """File systems that are lost when a container ends."""
 
@@ -19,17 +22,25 @@ def read_boot_id() -> str | None:
         return None
 
 
-def explain_container(directory: Path) -> str | None:
-    """Why limits must not be set with a journal in `directory`: a container ends with this process,
-    and both watchdog and journal end with the container. None if they do not."""
-    if not _dies_with_namespace() or _is_on_host(directory):
-        return None
-    return (
-        "this process is PID 1 of a container or a child of it, so the watchdog ends with this "
-        f"process, and the journal directory {directory} is inside the container, so the limits "
-        "would not be restored; mount a directory of the host there "
-        "(docs/caps.md, Containers)"
-    )
+def explain_container(directory: Path, board_directory: Path | None) -> str | None:
+    """Why limits must not be set with a journal in `directory` and boards registered in
+    `board_directory`: a container ends with this process, and both watchdog and journal end with
+    it, or no process outside of the container sees which boards are registered. None if nothing is
+    known to prevent it."""
+    if _dies_with_namespace() and not _is_on_host(directory):
+        return (
+            "this process is PID 1 of a container or a child of it, so the watchdog ends with this "
+            f"process, and the journal directory {directory} is inside the container, so the "
+            "limits would not be restored; mount a directory of the host there "
+            "(docs/caps.md, Containers)"
+        )
+    if board_directory is not None and not _is_shared_with_host(board_directory):
+        return (
+            f"{board_directory} is not that of the host, so runs on the host and in other "
+            "containers do not see which boards this run changes; mount the directory of the host "
+            "there (docs/caps.md, Containers)"
+        )
+    return None
 
 
 def _dies_with_namespace() -> bool:
@@ -38,16 +49,52 @@ def _dies_with_namespace() -> bool:
     if os.getpid() != 1 and os.getppid() != 1:
         return False
     # PID 1 of the host adopts daemons. They end without it.
-    return str(Path("/proc/self/ns/pid").readlink()) != _HOST_PID_NAMESPACE
+    return _read_pid_namespace() != HOST_PID_NAMESPACE
+
+
+def _read_pid_namespace() -> str:
+    return str(Path("/proc/self/ns/pid").readlink())
+
+
+@dataclass(frozen=True)
+class _Mount:
+    """A mount of this mount namespace."""
+
+    root: Path
+    """The directory of the file system that is mounted: `/`, or another one in a bind mount."""
+    point: Path
+    file_system: str
+
+
+def _find_mount(directory: Path) -> _Mount:
+    """Return the mount on which `directory` is."""
+    mount = _Mount(Path("/"), Path("/"), "")
+    # Fields of proc(5), /proc/PID/mountinfo. A later mount hides an earlier one at the same place.
+    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        before, _, after = line.partition(" - ")
+        root, point = (Path(text.replace(r"\040", " ")) for text in before.split()[3:5])
+        if directory.is_relative_to(point) and point.is_relative_to(mount.point):
+            mount = _Mount(root, point, after.split()[0])
+    return mount
 
 
 def _is_on_host(directory: Path) -> bool:
     """Whether `directory` is on a mount that the container got from its host."""
-    mount_point, file_system = Path("/"), ""
-    # Fields of proc(5), /proc/PID/mountinfo. A later mount hides an earlier one at the same place.
-    for line in Path("/proc/self/mountinfo").read_text().splitlines():
-        before, _, after = line.partition(" - ")
-        place = Path(before.split()[4].replace(r"\040", " "))
-        if directory.is_relative_to(place) and place.is_relative_to(mount_point):
-            mount_point, file_system = place, after.split()[0]
-    return mount_point != Path("/") and file_system not in _CONTAINER_FILE_SYSTEMS
+    mount = _find_mount(directory)
+    return mount.point != Path("/") and mount.file_system not in _CONTAINER_FILE_SYSTEMS
+
+
+def _is_shared_with_host(directory: Path) -> bool:
+    """Whether `directory` is that of the host, or would be if it does not exist yet."""
+    if _read_pid_namespace() != HOST_PID_NAMESPACE:
+        # PID 1 is one of the container. A bind mount is all that shows a directory of the host.
+        mount = _find_mount(directory)
+        return mount.point != Path("/") and mount.root != Path("/")
+    existing = next(path for path in (directory, *directory.parents) if path.exists())
+    try:
+        return Path(f"{HOST_ROOT}{existing}").samefile(existing)
+    except PermissionError:
+        # Users that set no limits may not look there.
+        return True
+    except OSError:
+        return False

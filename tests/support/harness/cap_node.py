@@ -18,6 +18,7 @@ from support.fakes.fake_nvml import FakeNvml
 from support.kills import read_command_line, wait_for
 
 from harness.power import source
+from harness.power.caps import host
 from harness.power.caps.journal import JOURNAL_FILE
 from harness.power.rocm_devices import VISIBLE_VARIABLES
 from harness.power.sources import open_source
@@ -113,13 +114,19 @@ class Node:
 
 def redirect_board_directory(root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Let this process and those that it starts register boards in a directory of the test instead
-    of the node's. `root` must be on PYTHONPATH: its sitecustomize.py does so in each process."""
+    of the node's, and take the PID namespace of the test for that of the host, because the test may
+    run in a container. `root` must be on PYTHONPATH: its sitecustomize.py does so in each process.
+    """
+    namespace = str(Path("/proc/self/ns/pid").readlink())
     directory = root / "registered-boards"
     (root / "sitecustomize.py").write_text(
-        "from pathlib import Path\n\nfrom harness.power import source\n\n"
+        "from pathlib import Path\n\nfrom harness.power import source\n"
+        "from harness.power.caps import host\n\n"
         f"source.BOARD_DIRECTORY = Path({str(directory)!r})\n"
+        f"host.HOST_PID_NAMESPACE = {namespace!r}\n"
     )
     monkeypatch.setattr(source, "BOARD_DIRECTORY", directory)
+    monkeypatch.setattr(host, "HOST_PID_NAMESPACE", namespace)
     return directory
 
 

@@ -9,26 +9,24 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from support.harness.cap_node import AS_FOUND, HOLD, SET, A, B, Node, cut_power, has_ended
+from support.harness.cap_node import AS_FOUND, SET, A, B, Node, cut_power, has_ended
 from support.kills import wait_for
 
 from harness.cli import main
 from harness.doctor import examine
 from harness.power.caps import apply as cap_apply
-from harness.power.caps import host as cap_host
-from harness.power.caps.apply import applied_cap, explain_refusal
+from harness.power.caps.apply import applied_cap
 from harness.power.caps.journal import BlockedError, Journal
 from harness.power.source import MeterError, NotAllowedError
 from harness.processes import list_descendants
 
 NOBODY = 65534
-UNSHARE = ("unshare", "--pid", "--fork", "--mount", "--mount-proc", "--uts")
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="takes root to become another user")
 HOLD_LOCK = """
 import fcntl, os, sys, time
@@ -317,81 +315,3 @@ def test_another_user_of_the_node_is_told_who_sets_limits_and_whether_that_run_i
         assert check.advice == "that run is gone: bench-submit restore"
     assert CliRunner().invoke(main, ["restore"]).exit_code == 0
     assert node.limits == AS_FOUND
-
-
-def can_unshare() -> bool:
-    return (
-        shutil.which("unshare") is not None
-        and subprocess.run([*UNSHARE, "true"], capture_output=True, check=False).returncode == 0
-    )
-
-
-needs_namespaces = pytest.mark.skipif(
-    not can_unshare(), reason="this process may not make PID, mount and UTS namespaces"
-)
-
-
-@contextmanager
-def start_container(node: Node, command: str) -> "Iterator[subprocess.Popen[str]]":
-    """Run a shell command in PID, mount and UTS namespaces of its own, where `$HOLD` sets caps as
-    PID 1 when the shell executes it."""
-    node.plan().save(node.root)
-    (node.root / "hold.py").write_text(HOLD)
-    hold = f"{sys.executable} {node.root}/hold.py {node.root}"
-    process = subprocess.Popen(
-        [*UNSHARE, "sh", "-c", f"hostname inside-a-container; {command}"],
-        env={**os.environ, "HOLD": hold},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        yield process
-    finally:
-        for pid in list_descendants([process.pid]):
-            with suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-        process.communicate()
-
-
-@needs_namespaces
-@pytest.mark.parametrize("command", ["exec $HOLD", "$HOLD; exit $?"])
-def test_pid_1_of_a_container_and_its_child_set_no_cap_with_a_journal_in_the_container(
-    node, command
-):
-    """The kernel kills the watchdog together with PID 1, and a journal inside is lost with it."""
-    node.state.mkdir(0o755)
-    mount = f"mount -t tmpfs -o mode=755 none {node.state}"
-    with start_container(node, f"{mount} && {command}") as container:
-        output, error = container.communicate(timeout=60)
-    assert output == "" and "PID 1 of a container" in error, error
-    assert f"{node.state} is inside" in error and "docs/caps.md" in error
-    assert node.limits == AS_FOUND
-
-
-@needs_namespaces
-def test_the_journal_of_a_container_that_was_killed_is_restored_on_the_host(node):
-    """The container has another host name. Its state directory is one of the host."""
-    node.state.mkdir(0o755)
-    mount = f"mount --bind {node.state} {node.state}"
-    with start_container(node, f"{mount} && exec $HOLD") as container:
-        assert container.stdout.readline() == "held\n", container.stderr.read()
-        assert node.limits == SET
-        (pid_1,) = [
-            pid
-            for pid in list_descendants([container.pid])
-            if Path(f"/proc/{pid}/status").read_text().split("NSpid:")[1].split()[1] == "1"
-        ]
-        os.kill(pid_1, signal.SIGKILL)
-        container.wait(60)
-    assert node.limits == SET and Journal.read(node.journal).host == "inside-a-container"
-    result = CliRunner().invoke(main, ["restore"])
-    assert (result.exit_code, node.limits) == (0, AS_FOUND), result.output
-
-
-def test_doctor_and_sweep_know_of_the_container_before_a_run(node, monkeypatch):
-    monkeypatch.setattr(cap_host, "_dies_with_namespace", lambda: True)
-    monkeypatch.setattr(cap_host, "_is_on_host", lambda directory: False)
-    monkeypatch.setattr(os, "geteuid", lambda: 0)
-    assert "PID 1 of a container" in explain_refusal("nvidia")
-    assert explain_refusal("simulated:h200") is None

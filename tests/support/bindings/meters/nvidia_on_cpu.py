@@ -5,7 +5,11 @@ from pathlib import Path
 
 from support.bindings.boards import FILE_VARIABLE
 
+from harness.power.caps import host
 from harness.power.sources.nvidia import NvidiaSource
+
+# The tests may run in a container, which then stands in for the host.
+host.HOST_PID_NAMESPACE = str(Path("/proc/self/ns/pid").readlink())
 
 
 class NvidiaOnCpu(NvidiaSource):

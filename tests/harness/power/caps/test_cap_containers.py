@@ -1,0 +1,150 @@
+"""Caps that are set in containers: they are restored, or they are not set."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from support.harness.cap_node import AS_FOUND, HOLD, SET, Node
+
+from harness.cli import main
+from harness.power.caps import host as cap_host
+from harness.power.caps.apply import explain_refusal
+from harness.power.caps.journal import Journal
+from harness.processes import list_descendants
+
+UNSHARE = ("unshare", "--uts", "--pid", "--fork", "--mount", "--mount-proc")
+
+
+@pytest.fixture
+def node(monkeypatch) -> Iterator[Node]:
+    """A node in a directory that a state directory may have above it."""
+    directory = Path(tempfile.mkdtemp(prefix="wattmark-"))
+    directory.chmod(0o755)
+    with Node(directory, monkeypatch) as new_node:
+        yield new_node
+    shutil.rmtree(directory)
+
+
+def can_unshare() -> bool:
+    return (
+        shutil.which("unshare") is not None
+        and subprocess.run([*UNSHARE, "true"], capture_output=True, check=False).returncode == 0
+    )
+
+
+needs_namespaces = pytest.mark.skipif(
+    not can_unshare(), reason="this process may not make PID, mount and UTS namespaces"
+)
+
+
+@contextmanager
+def start_container(node: Node, command: str) -> "Iterator[subprocess.Popen[str]]":
+    """Run a shell command in PID, mount and UTS namespaces of its own, where `$HOLD` sets caps as
+    PID 1 when the shell executes it."""
+    node.plan().save(node.root)
+    (node.root / "hold.py").write_text(HOLD)
+    hold = f"{sys.executable} {node.root}/hold.py {node.root}"
+    process = subprocess.Popen(
+        [*UNSHARE, "sh", "-c", f"hostname inside-a-container; {command}"],
+        env={**os.environ, "HOLD": hold},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        for pid in list_descendants([process.pid]):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        process.communicate()
+
+
+@needs_namespaces
+@pytest.mark.parametrize("command", ["exec $HOLD", "$HOLD; exit $?"])
+def test_pid_1_of_a_container_and_its_child_set_no_cap_with_a_journal_in_the_container(
+    node, command
+):
+    """The kernel kills the watchdog together with PID 1, and a journal inside is lost with it."""
+    node.state.mkdir(0o755)
+    mount = f"mount -t tmpfs -o mode=755 none {node.state}"
+    with start_container(node, f"{mount} && {command}") as container:
+        output, error = container.communicate(timeout=60)
+    assert output == "" and "PID 1 of a container" in error, error
+    assert f"{node.state} is inside" in error and "docs/caps.md" in error
+    assert node.limits == AS_FOUND
+
+
+@needs_namespaces
+def test_a_container_with_registrations_of_its_own_sets_no_cap(node):
+    """Two such containers would set limits on the same board: the second one would find the limit
+    of the first, and restore it after the first has restored its own."""
+    node.state.mkdir(0o755)
+    node.boards_directory.mkdir(0o755)
+    mounts = " && ".join(
+        f"mount -t tmpfs -o mode=755 none {directory}"
+        for directory in (node.state, node.boards_directory)
+    )
+    # Not as PID 1 and not as its child.
+    command = f"{mounts} && sh -c '$HOLD; exit $?'; exit $?"
+    with start_container(node, command) as container:
+        assert container.stdout.read(5) == "", "it has set the cap"
+        error = container.stderr.read()
+    assert f"{node.boards_directory} is not that of the host" in error, error
+    assert "docs/caps.md" in error and node.limits == AS_FOUND
+
+
+@needs_namespaces
+def test_the_journal_of_a_container_that_was_killed_is_restored_on_the_host(node):
+    """The container has another host name. State directory and registrations are those of the
+    host."""
+    node.state.mkdir(0o755)
+    node.boards_directory.mkdir(0o755)
+    mounts = " && ".join(f"mount --bind {d} {d}" for d in (node.state, node.boards_directory))
+    with start_container(node, f"{mounts} && exec $HOLD") as container:
+        assert container.stdout.readline() == "held\n", container.stderr.read()
+        assert node.limits == SET
+        (pid_1,) = [
+            pid
+            for pid in list_descendants([container.pid])
+            if Path(f"/proc/{pid}/status").read_text().split("NSpid:")[1].split()[1] == "1"
+        ]
+        os.kill(pid_1, signal.SIGKILL)
+        container.wait(60)
+    assert node.limits == SET and Journal.read(node.journal).host == "inside-a-container"
+    result = CliRunner().invoke(main, ["restore"])
+    assert (result.exit_code, node.limits) == (0, AS_FOUND), result.output
+
+
+def test_a_container_with_the_process_ids_of_the_host_shares_the_registrations_or_sets_no_cap(
+    node, monkeypatch
+):
+    """As with Apptainer. A directory stands in for the file system that PID 1 of the host sees."""
+    host_root = node.root / "host"
+    host_directory = Path(f"{host_root}{node.boards_directory}")
+    host_directory.parent.mkdir(parents=True)
+    monkeypatch.setattr(cap_host, "HOST_ROOT", host_root)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    # Neither has the directory yet, and the directories above are not the same.
+    assert f"{node.boards_directory} is not that of the host" in explain_refusal("nvidia")
+    node.boards_directory.mkdir()
+    assert f"{node.boards_directory} is not that of the host" in explain_refusal("nvidia")
+    host_directory.symlink_to(node.boards_directory)
+    assert explain_refusal("nvidia") is None
+    assert explain_refusal("simulated:h200") is None
+
+
+def test_doctor_and_sweep_know_of_the_container_before_a_run(node, monkeypatch):
+    monkeypatch.setattr(cap_host, "_dies_with_namespace", lambda: True)
+    monkeypatch.setattr(cap_host, "_is_on_host", lambda directory: False)
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert "PID 1 of a container" in explain_refusal("nvidia")
+    assert explain_refusal("simulated:h200") is None
