@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from reporting.collect import Collected, read_bundle
 from reporting.report_table import ReportTable
 from reporting.results_model import ResultRow, sort_results
-from reporting.sections import compare, overview, planning, racks, results
+from reporting.sections import compare, overview, planning, results
 from reporting.sections.boards import build_board_table
 from reporting.sections.cells import BundleLink
 from reporting.sections.control import add_control_shares, build_control_table
 from reporting.sections.gains import build_published_settings_table, build_settings_table
 from reporting.sections.idle import build_idle_table
 from reporting.sections.naive import build_naive_table
-from reporting.sections.node_power import build_node_gain_table, build_node_table
+from reporting.sections.nodes import racks
+from reporting.sections.nodes.fixed_work import build_fixed_work_table
+from reporting.sections.nodes.power import build_node_gain_table, build_node_table
 from reporting.sections.repeats import ReportSpread, measure_spread
 from reporting.sections.scaling import build_scaling_table, find_scaled_runs
 from reporting.sections.spread import build_epochs_table, build_repeats_table
@@ -58,6 +60,7 @@ class PageModel:
     what_if: ReportTable | None
     rack: ReportTable | None
     whole_nodes: ReportTable | None
+    fixed_work: ReportTable | None
     published_settings: ReportTable | None
     node_shares: Sequence[racks.NodeShare]
     naive: ReportTable | None
@@ -80,6 +83,7 @@ class PageModel:
             self.rack,
             self.whole_nodes,
             self.naive,
+            self.fixed_work,
             self.published_settings,
             self.control,
             *(system.table for system in self.systems),
@@ -119,6 +123,7 @@ def build_page_model(collected: Collected, link: BundleLink) -> PageModel:
         whole_nodes=racks.build_whole_nodes_table(nodes),
         naive=build_naive_table(rows, link),
         boards=build_board_table(),
+        fixed_work=build_fixed_work_table(rows, collected.papers, link),
         published_settings=build_published_settings_table(collected.papers),
         control=build_control_table(rows, link),
         systems=[

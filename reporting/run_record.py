@@ -15,6 +15,7 @@ from rules.declarations.run import RunDeclaration
 from rules.declarations.system import Accelerator, EnvironmentDeclaration, SystemDeclaration
 from rules.finding import Finding
 from rules.metrics import run as metrics
+from rules.metrics.activity import Activity, compute_activity
 from rules.metrics.figures import (
     EnergySource,
     Headline,
@@ -70,6 +71,7 @@ class RunRecord:
     clocks: MeanClocks
     spread: PowerSpread | None
     """Of the power readings in scored epochs; None without any."""
+    activity: Activity
     node: NodeHeadline | None
     """What node meters measured; None without figures of nodes."""
     idle: IdleSummary | None
@@ -207,6 +209,9 @@ def summarize_bundle(bundle: Bundle) -> RunRecord:
         imbalance=compute_imbalance(figures.epochs),
         clocks=metrics.mean_clocks(figures.epochs),
         spread=summarize_power(bundle),
+        activity=compute_activity(
+            bundle.declaration, bundle.scored_parts, bundle.spans, figures.energy_of_record
+        ),
         node=None if bundle.node_figures is None else bundle.node_figures.headline,
         # N118 has compared the stated figures with the evidence.
         idle=None if idle is None else summarize_idle(idle, figures.headline),

@@ -42,6 +42,8 @@ class Assumptions:
     millions_per_day: float = 100
     weight: float = 0.5
     scaling: Literal["printed", "equal"] = "equal"
+    fixed_items: float = 1e7
+    """Items of the table of fixed work, as in Latif et al. 2024, section V."""
     rack_kw: float = 70
     redundancy_percent: float = 27
     """Of the rack limit. Both are those of Latif et al. 2024, section VI."""

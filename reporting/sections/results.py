@@ -210,6 +210,30 @@ def build_power_table(
             "count",
             about="highest power limit that the board accepts",
         ),
+        Column(
+            "max_60s_w",
+            "maximum of 60 s",
+            "W, all accelerators",
+            "number",
+            about="largest mean over 60 s of the power of all accelerators together",
+        ),
+        Column(
+            "active_percent",
+            "active share",
+            "%",
+            "number",
+            about="time in which batches were active over the time of the scored epochs",
+        ),
+        Column(
+            "utilisation_percent",
+            "utilisation",
+            "%",
+            "number",
+            3,
+            about="as the boards state it; 100 % does not mean that their units are busy",
+        ),
+        Column("run_s", "whole run", "s", "count", about="start-up and discarded epochs included"),
+        Column("run_kj", "energy of the whole run", "kJ, all accelerators", "number"),
         *(column for column in MARK_COLUMNS if column.key != "line"),
         Column("held", "cap held", hidden=True),
     )
@@ -238,6 +262,11 @@ def _make_power_cells(row: ResultRow, link: BundleLink) -> Cells:
         **(vars(run.spread) if run.spread else {}),
         # Boards of one run can have different ratings. The highest one bounds the axis.
         "rated_w": None if None in ratings_w else max(w for w in ratings_w if w is not None),
+        "max_60s_w": run.activity.max_60s_power_w,
+        "active_percent": 100 * run.activity.active_share,
+        "utilisation_percent": run.activity.utilisation_percent,
+        "run_s": run.activity.run_s,
+        "run_kj": run.activity.run_energy_j / 1e3,
         "held": row.cap_enforced,
         **make_mark_cells(row, link),
     }

@@ -143,11 +143,12 @@ def _find_batch_windows(
 
 def _find_common_span(traces: Iterable[Trace], by_counter: bool) -> Window:
     """The longest time in which every trace has readings at both ends."""
-    spans = [_get_span(trace, by_counter) for trace in traces]
+    spans = [get_span(trace, by_counter) for trace in traces]
     return max(start for start, _ in spans), min(end for _, end in spans)
 
 
-def _get_span(trace: Trace, by_counter: bool) -> Window:
+def get_span(trace: Trace, by_counter: bool) -> Window:
+    """The time between the first and the last reading of a trace."""
     times_s = trace.counter_times_s if by_counter else trace.usable_power_times_s
     return tuple(trace.zero_ns + round(time_s * 1e9) for time_s in (times_s[0], times_s[-1]))
 
@@ -194,7 +195,7 @@ def _compute_unused_board(
         return BoardIdle(node, accelerator, False, None, None, None, None)
     # A counter that stands still or falls is not used.
     by_counter = len(trace.counter_j) > 1 and bool(trace.counter_j[-1] > trace.counter_j[0])
-    span = _get_span(trace, by_counter)
+    span = get_span(trace, by_counter)
 
     def compute_mean_w(window: Window | None) -> float | None:
         """None if readings cover less than half of the window."""

@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
+MEAN_S = 60
+"""Length in steps of 1 s of the means that circuits are planned with."""
+
 NODE_OVERHEAD_W = 100.0
 """What Mayr et al. 2026, section 5, add per node to the power of its accelerators: an assumption,
 not measured."""
@@ -75,6 +78,15 @@ def envelope(times_s: Floats, power_w: Floats, bins: int) -> Iterator[Bin]:
             high_w=float(high_w),
             n=int(n),
         )
+
+
+def average_minutes(power_w: Floats) -> Floats:
+    """All means over 60 s of powers on a grid of 1 s, shape (k,); k is 0 where it is shorter."""
+    if len(power_w) < MEAN_S:
+        return np.empty(0)
+    cumulated = np.concatenate(([0.0], np.cumsum(power_w)))
+    means_w: Floats = (cumulated[MEAN_S:] - cumulated[:-MEAN_S]) / MEAN_S
+    return means_w
 
 
 def share_of_control(mean_power_w: float, control_median_w: float) -> float:

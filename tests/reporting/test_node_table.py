@@ -127,3 +127,23 @@ def test_gains_of_whole_nodes_stand_beside_those_of_their_accelerators(
     gain, low = at_500["node_energy_gain_percent"], at_500["node_energy_gain_percent_low"]
     assert 0 < float(str(low)) < float(str(gain)) < float(str(at_500["energy_gain_percent"]))
     assert at_700["node_energy_gain_percent"] == 0
+
+
+def test_fixed_work_has_the_measured_energy_of_nodes_else_an_assumed_share(
+    submissions: Submissions,
+) -> None:
+    add_run(submissions, 0, 1.0)
+    boards_only = copy_evidence()
+    rederive(make_other_run(boards_only, 1))
+    submissions.add(boards_only, "20260101T000000Z-boards-only")
+    tables = build_tables(submissions)
+    rows = {row["node_kwh_kind"]: row for row in tables["fixed-work"].rows}
+    (node,) = tables["resnet50-train-nodes"].rows
+    measured, assumed = rows["measured"], rows["assumed"]
+    assert measured["node_joules_per_item"] == node["node_joules_per_item"]
+    share_kwh = 2 * 25 * float(str(assumed["hours"])) / 1e3
+    assert float(str(assumed["node_kwh"])) == pytest.approx(
+        float(str(assumed["accelerators_kwh"])) + share_kwh
+    )
+    assert min(float(str(row["ratio"])) for row in rows.values()) == 1
+    assert "100 W per 4 accelerators" in tables["fixed-work"].about

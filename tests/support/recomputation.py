@@ -33,6 +33,7 @@ from rules.metrics import comparison, sweeps
 from rules.metrics.figures import estimate_mean
 from rules.metrics.gains import compare
 from rules.metrics.power_profile import share_of_control
+from rules.metrics.within_run import describe_epochs
 from rules.run_summary import submission_key
 
 
@@ -60,6 +61,7 @@ class ReportPage:
             "rack",
             "whole-nodes",
             "published-settings",
+            "fixed-work",
             "workloads",
         ):
             return None
@@ -363,6 +365,40 @@ def compute_planning_row(page: ReportPage, result: Result) -> Numbers:
     }
 
 
+def compute_fixed_work_row(page: ReportPage, result: Result) -> Numbers:
+    """Of a run without node meters: the nodes draw what the accelerators draw, and an assumed
+    share."""
+    headline = describe_epochs(result.loaded_figures).headline
+    joules, count, items = headline.joules_per_item, result.count or 0, DEFAULTS.fixed_items
+    assert joules is not None
+    rest_w = DEFAULTS.node_share_w * count / DEFAULTS.node_share_accelerators
+
+    def compute_node_j(other: Result) -> float:
+        share_j = rest_w / other.numbers["items_per_s"]
+        return float(other.numbers[JOULES] + share_j)
+
+    compared = [r for r in page.list_compared(result) if r.bundle]
+    seconds = items / headline.items_per_s.mean
+    low, high = joules.ci95 or (None, None)
+    kwh = items / 3.6e6
+    return {
+        "batch": result.numbers["batch"],
+        "cap_w": result.cap_w,
+        "items": items,
+        "hours": seconds / 3600,
+        "accelerators_kwh": joules.mean * kwh,
+        "accelerators_kwh_low": low and low * kwh,
+        "accelerators_kwh_high": high and high * kwh,
+        "accelerators_kwh_n": joules.n,
+        "node_kwh": compute_node_j(result) * kwh,
+        "node_kw": compute_node_j(result) * headline.items_per_s.mean / 1e3,
+        "node_joules_per_item": compute_node_j(result),
+        "ratio": compute_node_j(result) / min(map(compute_node_j, compared)),
+        "active_percent": result.numbers["active_percent"],
+        "utilisation_percent": result.numbers["utilisation_percent"],
+    }
+
+
 def list_evidence(page: ReportPage, result: Result) -> Numbers:
     return {
         "n": result.numbers[f"{RATE}_n"],
@@ -384,6 +420,7 @@ SOURCES: Mapping[str, Source] = {
     "sweeps": compute_sweep_row,
     "serving": list_serving_figures,
     "idle": list_idle_figures,
+    "work": compute_fixed_work_row,
     "what-if": compute_planning_row,
     "evidence": list_evidence,
 }

@@ -22,6 +22,7 @@ from collections.abc import Iterator
 from rules.bundle import Bundle
 from rules.bundle_format.table import BATCHES
 from rules.finding import Severity, Violation
+from rules.metrics.activity import list_active_shares
 from rules.rule import BundleRule
 
 RULE = BundleRule(__name__, "T109", Severity.WARNING)
@@ -30,7 +31,7 @@ RULE = BundleRule(__name__, "T109", Severity.WARNING)
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
     limit = bundle.protocol.min_active_share
-    for accelerator, active_shares in list_active_shares(bundle).items():
+    for accelerator, active_shares in list_active_shares(bundle.scored_parts, bundle.spans).items():
         low_shares = [share for share in active_shares if share < limit]
         if low_shares:
             yield Violation(
@@ -40,16 +41,3 @@ def check(bundle: Bundle) -> Iterator[Violation]:
                 f"{len(low_shares)} epochs",
                 f"at least {100 * limit:g} %",
             )
-
-
-def list_active_shares(bundle: Bundle) -> dict[str, list[float]]:
-    """The active share of each scored epoch, by accelerator: the time in which batches were active,
-    over the time from the first batch to the end of the last one."""
-    active_shares: dict[str, list[float]] = {}
-    for part in bundle.scored_parts:
-        start_ns, end_ns = bundle.spans[part.epoch, part.rank]
-        # Active time is the union of the windows, so the overlapping requests of a server count
-        # once.
-        share = 1e9 * part.active_s / (end_ns - start_ns)
-        active_shares.setdefault(part.accelerator, []).append(share)
-    return active_shares

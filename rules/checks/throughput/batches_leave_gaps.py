@@ -34,8 +34,8 @@ import numpy as np
 
 from rules.bundle import Bundle
 from rules.bundle_format.table import BATCHES, SAMPLES, format_rows
-from rules.checks.throughput.active_share_low import list_active_shares
 from rules.finding import Severity, Violation, format_count
+from rules.metrics.activity import list_active_shares
 from rules.metrics.power_series import Series
 from rules.rule import BundleRule
 
@@ -54,7 +54,7 @@ runs have at most 0.002."""
 def check(bundle: Bundle) -> Iterator[Violation]:
     if not bundle.is_training:
         return
-    active_shares = list_active_shares(bundle)
+    active_shares = list_active_shares(bundle.scored_parts, bundle.spans)
     for series in bundle.series:
         shares = active_shares[series.accelerator]
         # T109 reports shares below the limit of the protocol.

@@ -24,14 +24,13 @@ from rules.metrics.node.level import derive_level
 from rules.metrics.node.spans import NodeSpan, join_spans, span_epochs
 from rules.metrics.node.traces import FeedTrace, build_feed_traces
 from rules.metrics.parts import Part
+from rules.metrics.power_profile import average_minutes
 
 MIN_READINGS_EPOCH = 10
 """Figures by epoch need so many readings of each feed in every scored epoch."""
 MIN_READINGS_RUN = 30
 """Figures by run need so many readings of each feed in the scored epochs together."""
 GRID_S = 1.0
-MEAN_S = 60
-"""Length in grid steps of the means that circuits are planned with."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +123,7 @@ def compute_node_figures(
         epochs, items = {}, [sum(epoch.items for epoch in scored)]
         values = [_compute_epoch(items[0], whole, traces, accelerators)]
     power_w = _sum_power_on_grid(whole, traces)
-    minutes_w = _average_minutes(power_w)
+    minutes_w = average_minutes(power_w)
     energies_j = [value.energy_j for value in values]
     headline = NodeHeadline(
         joules_per_item=estimate_ratio(energies_j, items) if all(items) else None,
@@ -273,12 +272,3 @@ def _sum_power_on_grid(spans: Sequence[NodeSpan], traces: Sequence[FeedTrace]) -
             if trace.feed.node == span.node:
                 power_w += trace.integrate_power(starts_ns, ends_ns) / (length_ns / 1e9)
     return power_w
-
-
-def _average_minutes(power_w: Floats) -> Floats:
-    """All means over 60 s of the power on the grid, shape (k,); k is 0 where it is shorter."""
-    if len(power_w) < MEAN_S:
-        return np.empty(0)
-    cumulated = np.concatenate(([0.0], np.cumsum(power_w)))
-    means_w: Floats = (cumulated[MEAN_S:] - cumulated[:-MEAN_S]) / MEAN_S
-    return means_w

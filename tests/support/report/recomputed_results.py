@@ -14,7 +14,8 @@ from rules.bundle_format.files import read_files
 from rules.bundle_format.load import read_evidence
 from rules.metrics import run as metrics
 from rules.metrics import sweeps
-from rules.metrics.figures import Estimate
+from rules.metrics.activity import compute_activity
+from rules.metrics.figures import Estimate, RunFigures
 from rules.metrics.imbalance import Imbalance, compute_imbalance
 from rules.metrics.power_profile import spread, with_node_overhead
 from rules.metrics.run import mean_clocks
@@ -71,17 +72,21 @@ class Result:
         assert self.bundle is not None
         return self.bundle
 
+    @property
+    def loaded_figures(self) -> RunFigures:
+        figures = self.loaded_bundle.figures
+        assert figures is not None
+        return figures
+
     @cached_property
     def point(self) -> sweeps.Point:
         numbers = self.numbers
-        figures = self.loaded_bundle.figures
-        assert figures is not None
         return sweeps.Point(
             self.cap_w,
             numbers["items_per_s"],
             numbers[JOULES],
             self.comparable,
-            spread=estimate_spread_within_run(describe_epochs(figures).headline),
+            spread=estimate_spread_within_run(describe_epochs(self.loaded_figures).headline),
         )
 
 
@@ -110,6 +115,9 @@ def recompute_bundle(verdict: Verdict) -> Result:
         if a["uuid"] in bundle.accelerator_ranks
     ]
     size = workloads()[result["workload"]].size(result["size"])
+    activity = compute_activity(
+        bundle.declaration, bundle.scored_parts, bundle.spans, bundle.figures.energy_of_record
+    )
     imbalance = compute_imbalance(epochs) or Imbalance(None, None, None)
     simulated = result["implementation"]["settings"].get("simulated")
     figures: Numbers = {
@@ -142,6 +150,11 @@ def recompute_bundle(verdict: Verdict) -> Result:
         "active_apart_percent": convert_to_percent(imbalance.active_time),
         "power_apart_percent": convert_to_percent(imbalance.mean_power),
         "sm_apart_percent": convert_to_percent(imbalance.mean_sm_clock),
+        "max_60s_w": activity.max_60s_power_w,
+        "active_percent": 100 * activity.active_share,
+        "utilisation_percent": activity.utilisation_percent,
+        "run_s": activity.run_s,
+        "run_kj": activity.run_energy_j / 1e3,
     }
     board = find_board(boards[0]["name"])
     assert board is not None and board.max_power_w is not None

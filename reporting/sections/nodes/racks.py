@@ -10,7 +10,7 @@ from reporting.paper import Paper, PublishedNode
 from reporting.report_table import Column, ReportTable
 from reporting.results_model import ResultRow
 from reporting.sections.cells import BundleLink, Cells
-from reporting.sections.node_power import explain_unranked
+from reporting.sections.nodes.power import explain_unranked
 from reporting.sections.planning import DEFAULTS, Assumptions
 from rules.metrics import comparison
 from rules.metrics.node.racks import plan_rack

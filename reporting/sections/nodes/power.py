@@ -1,6 +1,7 @@
 """What node meters measured: the second scope of the report, never mixed with the figures of the
 accelerators."""
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -14,7 +15,7 @@ from reporting.sections.cells import (
     make_mark_cells,
 )
 from reporting.sections.sweeps import CapSweep
-from rules.declarations.system import MeterDeclaration
+from rules.declarations.system import MeterDeclaration, SystemDeclaration
 from rules.metrics.gains import compare
 from rules.metrics.node.figures import NodeHeadline
 from rules.metrics.sweeps import Point, combine
@@ -64,6 +65,7 @@ def build_node_table(
         Column(
             "node_max_60s_power_w", "maximum of 60 s", "W", "count", about="largest mean over 60 s"
         ),
+        Column("node_rated_w", "rated power", "W", "count", about="of all nodes of the run"),
         Column(
             "node_over_accelerators",
             "node / accelerators",
@@ -128,11 +130,18 @@ def _make_cells(row: ResultRow, node: NodeHeadline, link: BundleLink) -> Cells:
             else {}
         ),
         "node_max_60s_power_w": node.max_60s_power_w,
+        "node_rated_w": _add_ratings_w(system),
         **make_estimate_cells("node_over_accelerators", node.over_accelerators),
         "node_level": f"level {node.level}" if node.level else "none",
         "meters": "; ".join(map(_describe_meter, system.meters_of_record)),
         "unranked": explain_unranked(row),
     }
+
+
+def _add_ratings_w(system: SystemDeclaration) -> float | None:
+    """The rated power of all nodes; None if one does not state it."""
+    ratings_w = [node.rated_w for node in system.nodes]
+    return None if None in ratings_w else math.fsum(w for w in ratings_w if w is not None)
 
 
 def _describe_meter(meter: MeterDeclaration) -> str:

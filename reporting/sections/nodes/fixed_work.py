@@ -1,0 +1,195 @@
+"""Time and energy of a fixed amount of work: each compared run for the same number of items, and
+what papers print of whole nodes."""
+
+from collections.abc import Iterable, Sequence
+
+from reporting.paper import Paper, PublishedWork
+from reporting.report_table import Column, ReportTable
+from reporting.results_model import ResultRow
+from reporting.sections.cells import (
+    MARK_COLUMNS,
+    BundleLink,
+    Cells,
+    make_mark_cells,
+    name_line,
+)
+from reporting.sections.compare import format_comparison_group
+from reporting.sections.nodes.power import explain_unranked
+from reporting.sections.planning import DEFAULTS, Assumptions
+from rules.metrics.comparison import JOULES_PER_KWH
+from rules.metrics.figures import Estimate
+from rules.metrics.fixed_work import FixedWork, compute_fixed_work
+
+
+def build_fixed_work_table(
+    rows: Sequence[ResultRow],
+    papers: Iterable[Paper],
+    link: BundleLink,
+    assumptions: Assumptions = DEFAULTS,
+) -> ReportTable | None:
+    """Time, energy and power of each run that may win, the least energy of a comparison group
+    first, then the published ones; None without any."""
+    columns = (
+        Column("work", "work"),
+        Column("result", "result"),
+        Column("batch", "batch size", "", "count", about="of a server: requests in flight"),
+        Column("cap_w", "cap", "W per accelerator", "count"),
+        Column("items", "items", "", "count"),
+        Column("hours", "time", "h", "number"),
+        Column(
+            "accelerators_kwh",
+            "energy of the accelerators",
+            "kWh",
+            "number",
+            interval=True,
+        ),
+        Column("node_kwh", "energy of the nodes", "kWh", "number", kinds=True),
+        Column(
+            "node_kw",
+            "power of the nodes",
+            "kW",
+            "number",
+            kinds=True,
+            about="the mean; of published runs the median",
+        ),
+        Column("node_joules_per_item", "energy of the nodes per item", "J", "number", kinds=True),
+        Column(
+            "ratio",
+            "ratio to the least energy",
+            "",
+            "number",
+            about="energy of the nodes over the least of the same workload, standing, precision "
+            "and number of accelerators, or of the same paper and work",
+        ),
+        Column("active_percent", "active share", "%", "number", 3),
+        Column("utilisation_percent", "utilisation", "%", "number", 3),
+        Column("note", "note", hidden=True),
+        *(column for column in MARK_COLUMNS if column.key != "caution"),
+        Column("place", "place in the source", hidden=True),
+    )
+    own = [
+        row
+        for row in rows
+        if row.may_win and row.provenance and row.provenance.run.headline.joules_per_item
+    ]
+    cells = _add_ratios(
+        [
+            (f"{row.workload}, {format_comparison_group(row)}", _make_cells(row, link, assumptions))
+            for row in own
+            if row.standing in ("closed", "open")
+        ]
+    )
+    for paper in papers:
+        cells += _add_ratios(
+            [
+                (f"{work.work}, {work.accelerators}", _make_published_cells(paper, work))
+                for work in paper.fixed_work or ()
+            ]
+        )
+    share = f"{assumptions.node_share_w:g} W per {assumptions.node_share_accelerators} accelerators"
+    return (
+        ReportTable("fixed-work", "Fixed work", columns, tuple(cells), ABOUT.format(share=share))
+        if cells
+        else None
+    )
+
+
+ABOUT = (
+    "Time and energy for the same number of items, as the scored epochs measured rate and J per "
+    "item; start-up is not included. Where node meters measured the run, the energy of the nodes "
+    "is theirs. Elsewhere it is assumed: that of the accelerators and {share} for the rest of the "
+    "node (Mayr et al. 2026). Published figures are those of whole nodes. An active share or a "
+    "utilisation far below 100 % means that something else than the accelerators limits the run."
+)
+
+
+def _make_cells(row: ResultRow, link: BundleLink, assumptions: Assumptions) -> Cells:
+    assert row.provenance is not None and row.count
+    run = row.provenance.run
+    assert run.headline.joules_per_item is not None
+    items, rate = assumptions.fixed_items, run.headline.items_per_s.mean
+    accelerators = compute_fixed_work(items, rate, run.headline.joules_per_item)
+    rest_w = assumptions.node_share_w / assumptions.node_share_accelerators * row.count
+    measured = run.node.joules_per_item if run.node and not explain_unranked(row) else None
+    nodes = (
+        compute_fixed_work(items, rate, measured)
+        if measured
+        else compute_fixed_work(items, rate, run.headline.joules_per_item, rest_w)
+    )
+    energy_kwh = _to_kwh(accelerators.energy_j)
+    low_kwh, high_kwh = energy_kwh.ci95 or (None, None)
+    return {
+        **_make_node_cells(items, nodes, "measured" if measured else "assumed"),
+        "work": row.workload,
+        "result": name_line(row),
+        "batch": row.batch_size,
+        "cap_w": row.cap_w,
+        "accelerators_kwh": energy_kwh.mean,
+        "accelerators_kwh_low": low_kwh,
+        "accelerators_kwh_high": high_kwh,
+        "accelerators_kwh_n": energy_kwh.n,
+        "active_percent": 100 * run.activity.active_share,
+        "utilisation_percent": run.activity.utilisation_percent,
+        **{key: value for key, value in make_mark_cells(row, link).items() if key != "caution"},
+    }
+
+
+def _to_kwh(energy_j: Estimate) -> Estimate:
+    ends = [end / JOULES_PER_KWH for end in energy_j.ci95 or ()]
+    mean_kwh = energy_j.mean / JOULES_PER_KWH
+    return Estimate(mean_kwh, energy_j.n, None, (ends[0], ends[1]) if ends else None)
+
+
+def _make_node_cells(items: float, nodes: FixedWork, kind: str) -> Cells:
+    energy_j = nodes.energy_j.mean
+    return {
+        "items": items,
+        "hours": nodes.seconds / 3600,
+        "node_kwh": energy_j / JOULES_PER_KWH,
+        "node_kwh_kind": kind,
+        "node_kw": nodes.mean_power_w / 1e3,
+        "node_kw_kind": kind,
+        "node_joules_per_item": energy_j / items,
+        "node_joules_per_item_kind": kind,
+    }
+
+
+def _make_published_cells(paper: Paper, work: PublishedWork) -> Cells:
+    """The figures as printed. J per item follows from two of them, so it is not printed."""
+    energy_j = work.energy_j
+    return {
+        "work": work.work,
+        "result": f"{paper.citation}: {work.accelerators} \u00d7 {work.accelerator}",
+        "batch": work.batch_size,
+        "cap_w": work.cap_w,
+        "items": work.items,
+        "hours": work.seconds / 3600,
+        "node_kwh": energy_j / JOULES_PER_KWH if energy_j else None,
+        "node_kwh_kind": "printed",
+        "node_kw": work.median_w / 1e3 if work.median_w else None,
+        "node_kw_kind": "printed",
+        "node_joules_per_item": energy_j / work.items if energy_j else None,
+        "note": work.caution,
+        "standing": paper.standing,
+        "evidence": paper.citation,
+        "url": paper.link,
+        "line": f"{paper.citation} \u00b7 {work.accelerator}",
+        "model": work.accelerator,
+        "place": work.place,
+    }
+
+
+def _add_ratios(grouped_cells: Sequence[tuple[str, Cells]]) -> list[Cells]:
+    """The cells by group, each group by energy, with the ratio to the least energy of the group."""
+    groups: dict[str, list[Cells]] = {}
+    for group, cells in grouped_cells:
+        groups.setdefault(group, []).append(cells)
+    rows = []
+    for members in groups.values():
+        energies = [energy for cells in members if (energy := cells["node_joules_per_item"])]
+        least_j = min((float(energy) for energy in energies), default=None)
+        for cells in sorted(members, key=lambda c: float(c["node_joules_per_item"] or 0)):
+            energy_j = cells["node_joules_per_item"]
+            ratio = float(energy_j) / least_j if energy_j and least_j else None
+            rows.append({**cells, "ratio": ratio})
+    return rows
