@@ -37,6 +37,7 @@ class Worker:
             "uuid": self._uuid,
             "device": self._device,
             "harness_pid": os.getpid(),
+            "is_simulated": False,
         }
         self._process = subprocess.Popen(
             [sys.executable, "-m", "harness.studies.worker", json.dumps(settings)],

@@ -1,5 +1,6 @@
 """The summary of a study that the rules across studies see."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import ClassVar
@@ -8,7 +9,7 @@ import numpy as np
 
 from rules.bundle_format.records import TEXT_COLUMNS
 from rules.bundle_format.study_records import POINT_COLUMNS
-from rules.bundle_format.table import Rows, Table
+from rules.bundle_format.table import Table
 from rules.fingerprints import Hashes, sample_sequences
 from rules.metrics.readings import read_counter_j, to_whole_milliwatts
 from rules.studies.bundle import StudyBundle
@@ -62,25 +63,38 @@ def summarize_study(
         signer=signer,
         manifest_sha256=manifest_sha256,
         until_s=parse_date(bundle.declaration.ended_at),
-        sessions=tuple(
-            _summarize_session(bundle, session.session, session.node, salt)
-            for session in bundle.sessions
-        ),
+        sessions=tuple(_summarize_sessions(bundle, salt)),
     )
 
 
-def _summarize_session(bundle: StudyBundle, number: int, node: str, salt: int) -> SessionSummary:
-    tables = [samples for (name, _), samples in bundle.samples_of.items() if name == node]
-    points = np.flatnonzero(bundle.point_table.ints("session") == number)
-    parts = np.flatnonzero(np.isin(bundle.part_table.ints("point"), points))
-    windows = bundle.part_table.at(parts)
+def _summarize_sessions(bundle: StudyBundle, salt: int) -> Iterator[SessionSummary]:
+    sessions_of_points = bundle.point_table.ints("session")
+    numbers = bundle.part_table.ints("point")
+    # A waived finding may say that there is no such point.
+    exists = (numbers >= 0) & (numbers < len(sessions_of_points))
+    sessions_of_parts = np.full(len(numbers), -1)
+    sessions_of_parts[exists] = sessions_of_points[numbers[exists]]
+    for session in bundle.sessions:
+        yield _summarize_session(
+            session.session,
+            [samples for (node, _), samples in bundle.samples_of.items() if node == session.node],
+            bundle.point_table.at(np.flatnonzero(sessions_of_points == session.session)),
+            bundle.part_table.at(np.flatnonzero(sessions_of_parts == session.session)),
+            salt,
+        )
+
+
+def _summarize_session(
+    number: int, tables: Sequence[Table], points: Table, parts: Table, salt: int
+) -> SessionSummary:
+    """The summary of the session with these samples of each board, points and parts."""
     powers_w = [read_each_power_w(samples) for samples in tables]
     counters_j = [read_counter_j(samples) for samples in tables]
     digest = sha256()
     for table in tables:
-        digest.update(_to_bytes(table, slice(None), SAMPLE_COLUMNS))
-    digest.update(_to_bytes(bundle.point_table, points, POINT_COLUMNS))
-    digest.update(_to_bytes(bundle.part_table, parts, ("batches", "start_ns", "end_ns")))
+        digest.update(_to_bytes(table, SAMPLE_COLUMNS))
+    digest.update(_to_bytes(points, POINT_COLUMNS))
+    digest.update(_to_bytes(parts, ("batches", "start_ns", "end_ns")))
     return SessionSummary(
         number=number,
         sha256=digest.hexdigest(),
@@ -103,15 +117,14 @@ def _summarize_session(bundle: StudyBundle, number: int, node: str, salt: int) -
             SEQUENCES_KEPT,
         ),
         # A study has few parts, so all are kept.
-        durations=sample_sequences([windows.ints("end_ns") - windows.ints("start_ns")], salt, 1),
+        durations=sample_sequences([parts.ints("end_ns") - parts.ints("start_ns")], salt, 1),
     )
 
 
-def _to_bytes(table: Table, rows: Rows, columns: tuple[str, ...]) -> bytes:
-    selected = table.at(rows)
+def _to_bytes(table: Table, columns: tuple[str, ...]) -> bytes:
     return b"".join(
-        "\n".join(selected.text(name).to_list()).encode()
+        "\n".join(table.text(name).to_list()).encode()
         if name in TEXT_COLUMNS
-        else selected.floats(name).tobytes()
+        else table.floats(name).tobytes()
         for name in columns
     )
