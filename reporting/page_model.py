@@ -8,12 +8,12 @@ from reporting.collect import Collected, read_bundle
 from reporting.report_table import ReportTable
 from reporting.results_model import ResultRow, sort_results
 from reporting.sections import compare, overview, planning, results
-from reporting.sections.boards import build_board_table
 from reporting.sections.cells import BundleLink
 from reporting.sections.control import add_control_shares, build_control_table
+from reporting.sections.data_sheets.boards import build_board_table
+from reporting.sections.data_sheets.naive import build_naive_table
 from reporting.sections.gains import build_published_settings_table, build_settings_table
 from reporting.sections.idle import build_idle_table
-from reporting.sections.naive import build_naive_table
 from reporting.sections.nodes import racks
 from reporting.sections.nodes.fixed_work import build_fixed_work_table
 from reporting.sections.nodes.power import build_node_gain_table, build_node_table

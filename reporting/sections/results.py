@@ -19,7 +19,7 @@ from reporting.sections.cells import (
     name_line,
 )
 from reporting.sections.control import CONTROL_COLUMNS, make_control_cells
-from reporting.sections.naive import NAIVE_COLUMNS, make_naive_cells
+from reporting.sections.data_sheets.naive import NAIVE_COLUMNS, make_naive_cells
 from reporting.sections.repeats import RUN_COLUMNS, join_repeats, make_run_cells
 from rules.metrics.power_profile import with_node_overhead
 from rules.workloads import Workload

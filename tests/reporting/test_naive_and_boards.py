@@ -11,8 +11,8 @@ from support.report.result_rows import make_run_row
 from reporting.charts import build_charts
 from reporting.report_table import ReportTable
 from reporting.results_model import ResultRow
-from reporting.sections.boards import PRINTED_OTHERWISE, build_board_table
-from reporting.sections.naive import build_naive_table
+from reporting.sections.data_sheets.boards import PRINTED_OTHERWISE, build_board_table
+from reporting.sections.data_sheets.naive import build_naive_table
 from rules.boards import BOARDS, find_board
 from rules.metrics.figures import Estimate, Headline
 from rules.metrics.figures_json import figures_from_json

@@ -1,0 +1,1 @@
+"""What follows from data sheets: the table of boards, and measured energy over naive estimates."""
