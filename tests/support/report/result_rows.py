@@ -79,4 +79,5 @@ def make_record(*boards: str, kind: tuple[object, ...] = (), within_run: Any = N
         spread=None,
         node=None,
         idle=None,
+        activity=unread,
     )
