@@ -1,6 +1,8 @@
 """Which settings of the accelerators a run must change: power cap, power state and SM clock."""
 
+import csv
 from collections.abc import Sequence
+from pathlib import Path
 
 from harness.power.caps.limits import (
     ABOUT_CAPS,
@@ -18,7 +20,9 @@ from harness.power.source import (
     Readback,
     read_back,
 )
-from harness.run.plan import PlanError
+from harness.run.plan import MachineError, Plan, PlanError
+from rules.checks.caps.sm_clock_not_kept import HIGHER_SHARE
+from rules.slowdown import CLOCK_TOLERANCE_MHZ
 
 
 def determine_cap(
@@ -93,6 +97,30 @@ def check_sm_clock(
                 f"{option}: {device.uuid} can be locked at {len(clocks_mhz)} clocks from "
                 f"{min(clocks_mhz)} to {max(clocks_mhz)} MHz, and not at this one; the nearest are "
                 f"{' and '.join(str(mhz) for mhz in sorted(nearest_mhz))} MHz"
+            )
+
+
+def check_locked_clock(plan: Plan, samples: Path, start_ns: int, end_ns: int) -> None:
+    """Raise MachineError if the file `samples` shows between two times that a board does not keep
+    the SM clock at which the plan locks it. A driver can accept a lock that is not in force, and
+    the check would refuse the bundle (C114)."""
+    if plan.sm_clock_mhz is None:
+        return
+    clocks_mhz: dict[str, list[float]] = {device.uuid: [] for device in plan.devices}
+    with samples.open(newline="") as file:
+        for row in csv.DictReader(file):
+            if start_ns <= int(row["read_ns"]) <= end_ns and row["sm_mhz"]:
+                clocks_mhz[row["accelerator"]].append(float(row["sm_mhz"]))
+    for uuid, board_clocks_mhz in clocks_mhz.items():
+        if not board_clocks_mhz:
+            continue
+        higher = [mhz for mhz in board_clocks_mhz if mhz > plan.sm_clock_mhz + CLOCK_TOLERANCE_MHZ]
+        share = len(higher) / len(board_clocks_mhz)
+        if share > HIGHER_SHARE:
+            raise MachineError(
+                f"{uuid}: the SM clock was locked at {plan.sm_clock_mhz} MHz, and "
+                f"{100 * share:.0f} % of the samples of epoch 0 are above it, up to "
+                f"{max(higher):.0f} MHz; check that nothing else on the node sets clocks"
             )
 
 

@@ -11,8 +11,9 @@ from pathlib import Path
 from harness import interrupts
 from harness.host_load import HostLoad
 from harness.power.reading_process import SamplerError
-from harness.power.sampler import UNUSED_DIRECTORY, Sampler, Settings
+from harness.power.sampler import SAMPLES_FILE, UNUSED_DIRECTORY, Sampler, Settings
 from harness.processes import Workers, list_descendants
+from harness.run.board_settings import check_locked_clock
 from harness.run.cluster import Cluster
 from harness.run.evidence import (
     BoardReadback,
@@ -357,6 +358,8 @@ class Attempt:
         power_w = sampler.measure_power(start_ns, end_ns)
         # Samples go to disk once an epoch, together with the batch windows.
         sampler.flush()
+        if epoch < CURRENT.discarded_epochs:
+            check_locked_clock(self._plan, self._directory / SAMPLES_FILE, start_ns, end_ns)
         self._read_back(sampler, f"epoch-{epoch}")
         losses = next(end.losses for end in ends if end.rank == self._plan.ranks[0])
         # JSON has no NaN and no infinity.

@@ -30,6 +30,7 @@ from harness.processes import list_descendants
 from harness.run import batch_size as batchsize
 from harness.run import command
 from harness.run import run_directory as rundir
+from harness.run.plan import MachineError
 from harness.run.session import RunFailed, RunUnwritable
 
 pytestmark = pytest.mark.xdist_group("session")
@@ -160,6 +161,20 @@ def test_a_watchdog_that_died_ends_the_search_for_a_batch(tmp_path, monkeypatch)
     with pytest.raises(WatchdogError, match="no watchdog starts"):
         carry_out(plan, tmp_path)
     assert [path.name for path in (tmp_path / ".running").glob("trial-*")] == ["trial-4"]
+    assert wait_until_gone(tmp_path)
+
+
+def test_boards_that_do_not_keep_their_locked_clock_end_the_run_after_its_first_epoch(
+    tmp_path, monkeypatch
+):
+    """The driver has accepted the lock. Only the samples under load show that it is not in force.
+    """
+    monkeypatch.setattr(command, "applied_cap", lambda plan: nullcontext(lambda: None))
+    says = r"SIM-H200-0: the SM clock was locked at 1200 MHz, and 100 % of the samples of epoch 0"
+    with pytest.raises(MachineError, match=says):
+        carry_out(replace(make_test_plan(), sm_clock_mhz=1200), tmp_path)
+    state = json.loads((tmp_path / ".running" / rundir.STATE_FILE).read_text())
+    assert state["status"] == "failed" and not find_bundles(tmp_path)
     assert wait_until_gone(tmp_path)
 
 
