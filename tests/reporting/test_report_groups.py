@@ -6,10 +6,17 @@ from support.bundles import make_evidence, rederive
 from support.report.altered_runs import make_altered_run
 from support.report.html import Report, read_embedded, read_lines
 from support.report.report_runs import convert_to_baseline
+from support.report.result_rows import make_run_row
 
+from reporting.results_model import name_submitted_line
 from rules.metrics.figures_json import figures_from_json
 from rules.metrics.imbalance import compute_imbalance
 from rules.testing.frames import EvidenceFrames
+
+
+def test_line_of_a_run_names_its_locked_clock() -> None:
+    row = make_run_row(100.0, "GPU-a", sm_clock_mhz=1200)
+    assert name_submitted_line(row) == "node · tuned bf16 · 1200 MHz"
 
 
 def demo() -> EvidenceFrames:

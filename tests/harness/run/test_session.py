@@ -167,8 +167,7 @@ def test_a_watchdog_that_died_ends_the_search_for_a_batch(tmp_path, monkeypatch)
 def test_boards_that_do_not_keep_their_locked_clock_end_the_run_after_its_first_epoch(
     tmp_path, monkeypatch
 ):
-    """The driver has accepted the lock. Only the samples under load show that it is not in force.
-    """
+    """The driver accepts the lock. Only the samples under load show that it is not in force."""
     monkeypatch.setattr(command, "applied_cap", lambda plan: nullcontext(lambda: None))
     says = r"SIM-H200-0: the SM clock was locked at 1200 MHz, and 100 % of the samples of epoch 0"
     with pytest.raises(MachineError, match=says):
