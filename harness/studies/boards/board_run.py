@@ -195,8 +195,8 @@ class BoardRun:
         """Measure an entry or the anchor, and write its record. Raises BoardStopped, RunFailed,
         SamplerError or OSError."""
         record = self._measure(sampler, entry, measure, is_anchor)
-        # A sample must follow the last window, and be on disk before the record of the entry.
-        time.sleep(SETTLE_S)
+        # The sample that follows the last window must be on disk before the record of the entry.
+        # `ModelMeter` has waited for it.
         sampler.flush()
         record = replace(record, readback=self._read_back(sampler))
         self._directory.add_entry(record)

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,17 @@ from support.harness.session_runs import TESTS
 
 from checker.engine import judge
 from harness.power.sampler import WindowSample
-from harness.run.plan import RunRequest
+from harness.run.plan import Machine, RunRequest
 from harness.studies import command, earlier
 from harness.studies.boards.measuring import ModelMeter, PowerUnread
 from harness.studies.boards.worker_process import Window
-from harness.studies.plan import SIMULATED_MODELS, StudyPlan, StudySettings
+from harness.studies.plan import (
+    SIMULATED_MODELS,
+    SessionPlan,
+    SessionRecord,
+    StudyPlan,
+    StudySettings,
+)
 from harness.studies.planning import StudyRequest
 from harness.studies.records import PartWindow
 from rules.finding import Severity
@@ -86,6 +93,16 @@ def test_long_windows_are_chosen_by_the_counter_of_a_board_that_has_one(
 def test_board_without_any_reading_is_refused() -> None:
     with pytest.raises(PowerUnread, match="no power during a window"):
         make_meter(has_counter=False, has_power=False)[0].measure_model()
+
+
+def test_session_of_an_earlier_version_has_method_1_0() -> None:
+    machine = Machine("nvidia", "cuda", None, (), "P0", 700.0)
+    plan = SessionPlan.of("a-study", 0, machine)
+    record = SessionRecord(plan, {}, {}, "0" * 64, datetime.now(UTC), method="1.1")
+    document = record.to_json()
+    assert SessionRecord.from_json(document).method == "1.1"
+    del document["method"]
+    assert SessionRecord.from_json(document).method == "1.0"
 
 
 @pytest.fixture
