@@ -204,10 +204,25 @@ def restore() -> None:
     type=click.Path(path_type=Path),
     help="with --meters: TOML file that describes the meters to read",
 )
-def doctor(meter: str | None, meters: str | None, system: Path | None) -> None:
+@click.option(
+    "--sensor",
+    "sensor_directory",
+    is_flag=False,
+    flag_value=".",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="[DIRECTORY]",
+    help="examine the power sensors of the boards instead, and write all reads to DIRECTORY  "
+    "[default: .]",
+)
+def doctor(
+    meter: str | None, meters: str | None, system: Path | None, sensor_directory: Path | None
+) -> None:
     """Check what this machine can do, and show how to fix what it cannot.
 
     With --meters, read each node meter, and show its value, its age, the rate and the clock.
+
+    With --sensor, load each board in pulses for 94 s, and show refresh period, averaging window and
+    delay of its power and its energy counter.
     """
     from rich.console import Console
     from rich.markup import escape
@@ -221,6 +236,15 @@ def doctor(meter: str | None, meters: str | None, system: Path | None) -> None:
         table.add_column(heading, overflow="fold")
     if system is not None and meters is None:
         raise click.UsageError("--system: give it with --meters")
+    if sensor_directory is not None:
+        if meters is not None:
+            raise click.UsageError("--sensor reads no node meters; leave out --meters")
+        from harness.sensor.command import examine_sensors
+
+        with report_errors():
+            for text in examine_sensors(meter, sensor_directory):
+                Console(width=80).print(text, soft_wrap=isinstance(text, str))
+        return
     checks = list(examine(meter) if meters is None else examine_meters(meters, system))
     for check in checks:
         sign = {True: "[green]ok[/]", False: "[red]no[/]", None: "[yellow]-[/]"}[check.ok]

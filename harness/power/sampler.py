@@ -27,7 +27,7 @@ from harness.power.reading_process import (
 )
 from harness.power.source import PowerSource, read_back
 from harness.power.sources import open_source
-from rules.bundle_format.records import SAMPLE_COLUMNS, Json, Sample
+from rules.bundle_format.records import OPTIONAL_SAMPLE_COLUMNS, SAMPLE_COLUMNS, Json, Sample
 
 SAMPLES_FILE = "samples.csv"
 UNUSED_DIRECTORY = "unused"
@@ -100,7 +100,12 @@ class _Loop(ReadingLoop):
     reads_after_stop = True
 
     def __init__(self, source: PowerSource, settings: Settings, file: IO[str], send: Send) -> None:
-        super().__init__(settings.path, file, SAMPLE_COLUMNS, settings.interval_ms * 1_000_000)
+        super().__init__(
+            settings.path,
+            file,
+            SAMPLE_COLUMNS + OPTIONAL_SAMPLE_COLUMNS,
+            settings.interval_ms * 1_000_000,
+        )
         self._source, self._settings, self._send = source, settings, send
         self._latest: list[Sample] = []
         """The samples of the last tick before the last flush: a window may begin before the next

@@ -137,8 +137,30 @@ class PowerSource(ABC):
         """Read the accelerator `uuid` now. Never raises: a quantity that cannot be read is None,
         and the status says why."""
 
+    def read_buffer(self, uuid: str, after_ns: int) -> list[tuple[int, int]]:
+        """The power readings that the driver keeps of an accelerator, later than `after_ns`: times
+        in ns of the node's monotonic clock, rising, and power in mW. Empty if it keeps none."""
+        return []
+
     def close(self) -> None:  # noqa: B027  # most sources have nothing to release
         """Release what `open` acquired."""
+
+
+class CounterApart(ABC):
+    """Optional for a source whose energy counter takes milliseconds to read and everything else
+    microseconds: reads the counter apart from the rest.
+
+    Several threads call `read_counter` at the same time, each for another accelerator.
+    """
+
+    @abstractmethod
+    def read_state(self, uuid: str) -> Reading:
+        """As `PowerSource.read`, without the energy counter."""
+
+    @abstractmethod
+    def read_counter(self, uuid: str) -> int | None:
+        """Read the energy counter in mJ now; None if the accelerator has none. Raises MeterError if
+        it cannot be read."""
 
 
 class SettingsReader(ABC):

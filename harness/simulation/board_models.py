@@ -2,7 +2,7 @@
 
 The argument of a simulator names a model and faults, as in `h200,disobey=400,drop`.
 docs/simulated.md lists the faults with the rule that finds each. All except `disobey` act only
-during simulated work.
+during simulated work. `harness/simulation/sensor.py` has further settings, of the sensors.
 """
 
 import math
@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from harness.power.source import MeterNameError
+from harness.simulation.sensor import SENSOR_SETTINGS
 
 FAULTS: Mapping[str, float | None] = {
     "disobey": None,
@@ -51,29 +52,30 @@ MODELS = {
 
 
 def parse_argument(argument: str) -> tuple[Model, dict[str, float]]:
-    """Parse an argument such as `h200,disobey=400,drop` into the model and the values of the
-    faults. Raises MeterNameError."""
+    """Parse an argument such as `h200,disobey=400,drop` into the model and the values of faults and
+    settings of the sensors. Raises MeterNameError."""
     name, *fault_texts = argument.split(",")
     model = MODELS.get(name)
     if model is None:
         raise MeterNameError(
             f"there is no simulated accelerator {name!r}; there are {', '.join(MODELS)}"
         )
+    defaults = {**FAULTS, **SENSOR_SETTINGS}
     faults = {}
     for text in fault_texts:
         fault, _, value = text.partition("=")
-        if fault not in FAULTS:
+        if fault not in defaults:
             raise MeterNameError(
-                f"simulated accelerators have no fault {fault!r}; they have {', '.join(FAULTS)}"
+                f"simulated accelerators have no fault {fault!r}; they have {', '.join(defaults)}"
             )
         try:
-            number = FAULTS[fault] if not value else float(value)
+            number = defaults[fault] if not value else float(value)
         except ValueError:
             number = None
         if number is None or not 0 <= number < math.inf:
             raise MeterNameError(
                 f"simulated accelerators: {text!r}: give a number, as in "
-                f"{fault}={FAULTS[fault] or 400:g}"
+                f"{fault}={defaults[fault] or 400:g}"
             )
         faults[fault] = number
     return model, faults

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
+from harness.simulation.sensor import FilteredSensor
+
 COUNTER_START_J = 1e6  # a real counter started when the driver was loaded, long before the run
 
 
@@ -52,6 +54,8 @@ class BoardState:
     noise: random.Random = field(default_factory=random.Random)
     locked_mhz: int | None = None
     """The locked SM clock. None if the clock is not locked."""
+    sensor: FilteredSensor | None = None
+    """None if the readings are the power at the instant of the read."""
 
 
 @dataclass(frozen=True)

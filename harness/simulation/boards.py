@@ -31,6 +31,7 @@ from harness.simulation.board_state import (
 )
 from harness.simulation.cpu_load import BusyShare
 from harness.simulation.inference_model import ImageLoad, InferenceCurve
+from harness.simulation.sensor import SENSOR_SETTINGS, FilteredSensor
 from harness.simulation.throughput_model import find_curve, load_fit
 from rules.boards import SIMULATED_PREFIX
 from rules.bundle_format.records import Json, Reading
@@ -61,7 +62,7 @@ class Boards:
     METHODS = (
         *("devices", "read", "readback", "set_cap", "set_state"),
         *("list_sm_clocks", "lock_sm_clock", "reset_sm_clock"),
-        *("set_activity", "work", "infer", "rate", "node"),
+        *("set_activity", "work", "infer", "rate", "node", "buffer"),
     )
 
     def __init__(
@@ -81,6 +82,12 @@ class Boards:
             )
             for i in range(COUNT)
         }
+        settings = {name: self._faults[name] for name in SENSOR_SETTINGS if name in self._faults}
+        if settings:
+            for board in self._boards.values():
+                board.sensor = FilteredSensor(
+                    settings, self._start_ns, board.energy_j, board.power_w, NOISE_SHARE
+                )
 
     def answer(self, method: str, arguments: Mapping[str, Any]) -> Any:
         """Call a method of `METHODS` for a client. Raises MeterError."""
@@ -115,11 +122,11 @@ class Boards:
             return asdict(Reading(status=f"{uuid} does not answer: it has left the bus"))
         if self._is_affected("drop", board):
             return asdict(Reading(status="power_mw: timeout"))
-        if (
-            now_ns // COUNTER_REFRESH_NS > board.counter_ns // COUNTER_REFRESH_NS
-            and not self._has_begun("freeze-counter", board, now_ns)
-        ):
-            board.counter_j, board.counter_ns = board.energy_j, now_ns
+        if not self._has_begun("freeze-counter", board, now_ns):
+            if board.sensor is not None:
+                board.counter_j = board.sensor.counter_j
+            elif now_ns // COUNTER_REFRESH_NS > board.counter_ns // COUNTER_REFRESH_NS:
+                board.counter_j, board.counter_ns = board.energy_j, now_ns
         clock_share = max(0.0, (point.power_w - self.model.idle_w) / self._free_w) ** (1 / 3)
         if not point.slowdown & (SOFTWARE_POWER_CAP | THERMAL_SLOWDOWN):
             clock_share = 1.0
@@ -127,14 +134,17 @@ class Boards:
         drift_factor = math.exp(
             -self._faults.get("drift", 0.0) / 100 * self._get_work_s(board, now_ns) / MINUTE_S
         )
+        power_w = (
+            board.sensor.power_w
+            if board.sensor is not None
+            else board.power_w * (1 + board.noise.gauss(0, NOISE_SHARE))
+        )
         average_mw = (
             1e3 * board.average_w * drift_factor * (1 + board.noise.gauss(0, NOISE_SHARE / 3))
         )
         return asdict(
             Reading(
-                power_mw=round(
-                    1e3 * board.power_w * drift_factor * (1 + board.noise.gauss(0, NOISE_SHARE))
-                ),
+                power_mw=round(1e3 * power_w * drift_factor),
                 power_avg_mw=SENTINEL_MW
                 if self._is_affected("sentinel", board)
                 else round(average_mw),
@@ -148,6 +158,17 @@ class Boards:
                 cap_mw=round(1e3 * board.cap_w),
             )
         )
+
+    def buffer(self, uuid: str, after_ns: int, at_ns: int) -> list[tuple[int, int]]:
+        """Return the kept readings of a board with a declared sensor that are later than
+        `after_ns`, each with its time in ns and the power in mW."""
+        board = self._get_board(uuid)
+        if board.sensor is None:
+            return []
+        now_ns = max(at_ns, board.last_ns)
+        self._advance(board, self._compute_operating_point(board, now_ns), now_ns)
+        readings = board.sensor.read_buffer(after_ns, now_ns)
+        return [(time_ns, round(1e3 * power_w)) for time_ns, power_w in readings]
 
     def readback(self, uuid: str) -> Json:
         """Return the fields of `Readback`, all None for a board that has vanished."""
@@ -332,6 +353,8 @@ class Boards:
             1 - math.exp(-elapsed_s / AVERAGING_S)
         )
         board.last_ns = now_ns
+        if board.sensor is not None:
+            board.sensor.advance(now_ns, board.energy_j)
 
     def _get_state(self, board: BoardState, now_ns: int) -> str:
         return self.model.states[1] if self._has_begun("slow-state", board, now_ns) else board.state

@@ -17,7 +17,7 @@ from harness.studies.state import Outcome, StudyState, parse_work
 from harness.studies.study_directory import LOG_FILE, SessionDirectory
 from harness.system import NodeDescription, describe_system
 from rules import VERSION
-from rules.bundle_format.records import SAMPLE_COLUMNS, TEXT_COLUMNS, Json
+from rules.bundle_format.records import TEXT_COLUMNS, Json
 from rules.bundle_format.study_records import (
     POINT_COLUMNS,
     STUDY_BATCH_COLUMNS,
@@ -93,7 +93,7 @@ def gather_study(
         study,
         describe_system(plan.system, [NodeDescription.from_json(node) for node in nodes]),
         environment,
-        join_tables(samples, SAMPLE_COLUMNS),
+        join_tables(samples, list_common_columns(samples)),
         join_tables(point_tables, POINT_COLUMNS),
         join_tables(part_tables, STUDY_BATCH_COLUMNS),
         log,
@@ -244,6 +244,11 @@ def _renumber_sessions(study: Json, places: dict[StudyEntry, int]) -> list[Json]
 
 def _format_time(time: datetime) -> str:
     return time.astimezone(UTC).strftime(DATE)
+
+
+def list_common_columns(tables: Sequence[Table]) -> list[str]:
+    """The columns that every table has. Samples of earlier rule books lack the optional ones."""
+    return [name for name in tables[0].columns if all(name in t.columns for t in tables)]
 
 
 def join_tables(tables: Sequence[Table], columns: Sequence[str]) -> Table:

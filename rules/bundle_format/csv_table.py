@@ -17,6 +17,7 @@ from rules.bundle_format.counts import check_table, check_texts
 from rules.bundle_format.files import Refused, build_refusal, build_size_refusal, shorten
 from rules.bundle_format.records import (
     NO_STAMP,
+    OPTIONAL_COLUMNS,
     REQUIRED_COLUMNS,
     RUN,
     STAMP_COLUMNS,
@@ -73,7 +74,9 @@ def read_table(name: str, text: bytes, kind: BundleKind = RUN) -> Table:
         # The code below expects a line break after every line, also after the header.
         text += b"\n"
     header = text[: text.find(b"\n")].decode()
-    if header != ",".join(columns):
+    if header == ",".join(all_columns := columns + OPTIONAL_COLUMNS.get(name, ())):
+        columns = all_columns
+    elif header != ",".join(columns):
         raise build_table_refusal(
             name, "", f"the header {shorten(header)}", f"the header {','.join(columns)}"
         )

@@ -88,6 +88,10 @@ class Reading:
     """The power limit in force."""
     status: str = "ok"
     """`ok`, or a short reason why (part of) the reading failed."""
+    mem_power_mw: int | None = None
+    """Power of the memory, averaged by the board."""
+    counter_ns: int | None = None
+    """When the energy counter was read, if it was read apart from the other quantities."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +107,8 @@ class Sample:
     reading: Reading
 
     def row(self) -> tuple[Any, ...]:
-        """Return the sample as a row of samples.csv.gz in the order of `SAMPLE_COLUMNS`, None for
-        an empty cell."""
+        """Return the sample as a row of samples.csv.gz in the order of `SAMPLE_COLUMNS` and the
+        optional columns, None for an empty cell."""
         return (
             self.scheduled_ns,
             self.read_ns,
@@ -204,13 +208,17 @@ class ServedRequest:
     """Both numbers of tokens are the server's own counts."""
 
 
+OPTIONAL_SAMPLE_COLUMNS = ("mem_power_mw", "counter_ns")
 SAMPLE_COLUMNS = (
     "scheduled_ns",
     "read_ns",
     "node",
     "accelerator",
-    *(f.name for f in fields(Reading)),
+    *(f.name for f in fields(Reading) if f.name not in OPTIONAL_SAMPLE_COLUMNS),
 )
+OPTIONAL_COLUMNS: Mapping[str, tuple[str, ...]] = {SAMPLES_FILE: OPTIONAL_SAMPLE_COLUMNS}
+"""The columns at the end of each table, by its file, that a table has all together or not at all.
+Tables of rule books before 1.8.0 lack them."""
 BATCH_COLUMNS = tuple(f.name for f in fields(BatchWindow))
 REQUEST_COLUMNS = tuple(f.name for f in fields(ServedRequest))
 NODE_SAMPLE_COLUMNS = (
@@ -244,9 +252,9 @@ REQUIRED_COLUMNS = frozenset(
     }
 )
 """Columns without empty cells. They contain text or integers."""
-STAMP_COLUMNS = frozenset({"meter_ns"})
-"""Columns of stamps in ns since 1970, which a double does not hold exactly. They are int64 with
-`NO_STAMP` for an empty cell."""
+STAMP_COLUMNS = frozenset({"meter_ns", "counter_ns"})
+"""Columns of stamps in ns, which may be empty and which a double does not hold exactly. They are
+int64 with `NO_STAMP` for an empty cell."""
 NO_STAMP = -1
 
 

@@ -12,7 +12,6 @@ from rules.bundle_format.records import (
     BATCHES_FILE,
     ENVIRONMENT_FILE,
     LOG_FILE,
-    SAMPLE_COLUMNS,
     SAMPLES_FILE,
     SYSTEM_FILE,
     TEXT_COLUMNS,
@@ -28,7 +27,7 @@ from rules.bundle_format.study_records import (
     StudyEvidence,
 )
 from rules.bundle_format.table import Table, Text
-from rules.bundle_format.write import pack_table, write_files
+from rules.bundle_format.write import pack_samples, pack_table, write_files
 
 
 def write_study(evidence: StudyEvidence, directory: Path) -> None:
@@ -43,7 +42,7 @@ def encode_study(evidence: StudyEvidence) -> dict[str, bytes]:
         STUDY_FILE: encode_json(evidence.study),
         SYSTEM_FILE: encode_json(evidence.system),
         ENVIRONMENT_FILE: encode_json(evidence.environment),
-        SAMPLES_FILE: pack_table(evidence.samples, SAMPLE_COLUMNS),
+        SAMPLES_FILE: pack_samples(evidence.samples),
         POINTS_FILE: pack_table(evidence.points, POINT_COLUMNS),
         BATCHES_FILE: pack_table(evidence.batches, STUDY_BATCH_COLUMNS),
         # `mtime=0`: gzip would store the time, and the same evidence would have other bytes.

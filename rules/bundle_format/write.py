@@ -17,6 +17,7 @@ from rules.bundle_format.records import (
     NODE_LOG_FILE,
     NODE_SAMPLE_COLUMNS,
     NODE_SAMPLES_FILE,
+    OPTIONAL_SAMPLE_COLUMNS,
     REQUEST_COLUMNS,
     REQUESTS_FILE,
     REQUIRED_COLUMNS,
@@ -40,7 +41,7 @@ def encode_evidence(evidence: Evidence) -> dict[str, bytes]:
         "result.json": encode_json(evidence.result),
         "system.json": encode_json(evidence.system),
         "environment.json": encode_json(evidence.environment),
-        "samples.csv.gz": pack_table(evidence.samples, SAMPLE_COLUMNS),
+        "samples.csv.gz": pack_samples(evidence.samples),
         "batches.csv.gz": pack_table(evidence.batches, BATCH_COLUMNS),
         # `mtime=0`: gzip would store the time, and the same evidence would have other bytes.
         LOG_FILE: gzip.compress(evidence.log.encode(), mtime=0),
@@ -81,6 +82,16 @@ def write_files(contents: Mapping[str, bytes], directory: Path) -> None:
     sync_directory(draft)
     draft.rename(directory)
     sync_directory(directory.parent)
+
+
+def pack_samples(samples: Table) -> bytes:
+    """Return samples as gzipped CSV, with the optional columns if one of them has a value."""
+    has_values = any(
+        any(cell != "" for cell in _cells(samples, name))
+        for name in OPTIONAL_SAMPLE_COLUMNS
+        if name in samples.columns
+    )
+    return pack_table(samples, SAMPLE_COLUMNS + (OPTIONAL_SAMPLE_COLUMNS if has_values else ()))
 
 
 def pack_table(table: Table, columns: tuple[str, ...]) -> bytes:

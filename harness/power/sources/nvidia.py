@@ -15,7 +15,8 @@ Properties of NVML that this file depends on (from the API reference, and from r
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from types import ModuleType
 from typing import Any
@@ -23,6 +24,7 @@ from typing import Any
 from harness.power.source import (
     CapControl,
     ClockControl,
+    CounterApart,
     Device,
     MeterError,
     NotAllowedError,
@@ -35,9 +37,11 @@ from rules.bundle_format.records import Reading
 POWER_AVERAGE, POWER_INSTANT = 185, 186
 POWER_MIN, POWER_MAX, POWER_DEFAULT, POWER_ENFORCED, POWER_REQUESTED = 187, 188, 189, 190, 192
 MEMORY_TEMPERATURE = 82
+MEMORY_SCOPE = 2  # of nvmlPowerScopeType_t
+COUNTER = "energy_mj"
 
 
-class NvidiaSource(PowerSource, CapControl, ClockControl):
+class NvidiaSource(PowerSource, CapControl, ClockControl, CounterApart):
     """Reads NVIDIA GPUs, sets their power limits and locks their SM clocks.
 
     Handles are cached, and the quantities that a board supports are determined once.
@@ -127,13 +131,52 @@ class NvidiaSource(PowerSource, CapControl, ClockControl):
         )
 
     def read(self, uuid: str) -> Reading:
-        if (handle := self._handles.get(uuid)) is None:
-            handle = self._hidden_handles[uuid]
-            # Probed when it is first read, because most processes read no hidden GPU.
-            if uuid not in self._getters:
-                self._getters[uuid] = self._supported(handle)
+        return self._read(uuid, self._find_getters(uuid))
+
+    def read_state(self, uuid: str) -> Reading:
+        getters = self._find_getters(uuid)
+        return self._read(uuid, {name: getters[name] for name in getters if name != COUNTER})
+
+    def read_counter(self, uuid: str) -> int | None:
+        get = self._find_getters(uuid).get(COUNTER)
+        try:
+            return None if get is None else int(get(self._find_handle(uuid)))
+        except self._nvml.NVMLError as error:
+            raise MeterError(str(error)) from None
+
+    def read_buffer(self, uuid: str, after_ns: int) -> list[tuple[int, int]]:
+        nvml = self._nvml
+        # The driver's stamps are in us since 1970.
+        offset_ns = time.time_ns() - time.monotonic_ns()
+        after_us = (after_ns + offset_ns) // 1000
+        try:
+            _, samples = nvml.nvmlDeviceGetSamples(
+                self._find_handle(uuid), nvml.NVML_TOTAL_POWER_SAMPLES, after_us
+            )
+        except nvml.NVMLError:
+            # Not supported, or nothing new.
+            return []
+        return [
+            (1000 * int(sample.timeStamp) - offset_ns, int(sample.sampleValue.uiVal))
+            for sample in samples
+            if sample.timeStamp > after_us
+        ]
+
+    def _find_handle(self, uuid: str) -> Any:
+        handle = self._handles.get(uuid)
+        return self._hidden_handles[uuid] if handle is None else handle
+
+    def _find_getters(self, uuid: str) -> Mapping[str, Callable[[Any], Any]]:
+        """The function that reads each quantity of the board. Those of a hidden GPU are probed when
+        it is first read, because most processes read none."""
+        if uuid not in self._getters:
+            self._getters[uuid] = self._supported(self._find_handle(uuid))
+        return self._getters[uuid]
+
+    def _read(self, uuid: str, getters: Mapping[str, Callable[[Any], Any]]) -> Reading:
+        handle = self._find_handle(uuid)
         values: dict[str, Any] = {}
-        for name, get in self._getters[uuid].items():
+        for name, get in getters.items():
             try:
                 values[name] = get(handle)
             except self._nvml.NVMLError as error:
@@ -253,8 +296,9 @@ class NvidiaSource(PowerSource, CapControl, ClockControl):
         )
         return count
 
-    def _field(self, handle: Any, field: int) -> int:
-        value = self._nvml.nvmlDeviceGetFieldValues(handle, [field])[0]
+    def _field(self, handle: Any, field: int, scope: int | None = None) -> int:
+        request = field if scope is None else (field, scope)
+        value = self._nvml.nvmlDeviceGetFieldValues(handle, [request])[0]
         # The call itself succeeds even if the field cannot be read.
         if value.nvmlReturn != self._nvml.NVML_SUCCESS:
             raise self._nvml.NVMLError(value.nvmlReturn)
@@ -281,7 +325,7 @@ class NvidiaSource(PowerSource, CapControl, ClockControl):
         getters: dict[str, Callable[[Any], Any] | None] = {
             "power_mw": lambda h: self._field(h, POWER_INSTANT),
             "power_avg_mw": nvml.nvmlDeviceGetPowerUsage,
-            "energy_mj": nvml.nvmlDeviceGetTotalEnergyConsumption,
+            COUNTER: nvml.nvmlDeviceGetTotalEnergyConsumption,
             "sm_mhz": lambda h: nvml.nvmlDeviceGetClockInfo(h, nvml.NVML_CLOCK_SM),
             "mem_mhz": lambda h: nvml.nvmlDeviceGetClockInfo(h, nvml.NVML_CLOCK_MEM),
             "temp_c": lambda h: nvml.nvmlDeviceGetTemperature(h, nvml.NVML_TEMPERATURE_GPU),
@@ -290,6 +334,7 @@ class NvidiaSource(PowerSource, CapControl, ClockControl):
             "slowdown": next((get for get in slowdown_getters if self._has(handle, get)), None),
             "util_pct": lambda h: nvml.nvmlDeviceGetUtilizationRates(h).gpu,
             "cap_mw": nvml.nvmlDeviceGetEnforcedPowerLimit,
+            "mem_power_mw": lambda h: self._field(h, POWER_AVERAGE, MEMORY_SCOPE),
         }
         return {
             name: get for name, get in getters.items() if get is not None and self._has(handle, get)

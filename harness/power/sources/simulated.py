@@ -85,6 +85,19 @@ class SimulatedSource(PowerSource, CapControl, ClockControl):
         except MeterError:  # a board that does not answer has no known settings
             return Readback()
 
+    def read_buffer(self, uuid: str, after_ns: int) -> list[tuple[int, int]]:
+        try:
+            return list(
+                map(tuple, self._ask("buffer", uuid=uuid, after_ns=after_ns, at_ns=self._clock()))
+            )
+        except MeterError:  # a board that does not answer keeps nothing
+            return []
+
+    def switch_load(self, uuid: str, is_on: bool) -> None:
+        """Begin or end the work of a board, for the examination of its sensor. Raises
+        MeterError."""
+        self._ask("work", uuid=uuid, workload="burn-bf16" if is_on else None)
+
     def set_cap(self, uuid: str, cap_mw: int) -> None:
         self._ask("set_cap", uuid=uuid, cap_mw=cap_mw)
 

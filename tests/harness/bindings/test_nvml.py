@@ -2,6 +2,8 @@
 libnvidia-ml.so.1."""
 
 import os
+import time
+from itertools import pairwise
 from multiprocessing.managers import RemoteError
 
 import pynvml
@@ -58,6 +60,28 @@ def test_every_quantity_is_read(source, boards):
         99,
         400_000,
     )
+
+
+def test_counter_is_read_apart_and_memory_has_power_where_the_board_gives_it(
+    library_process, boards
+):
+    boards.board[0].memory_mw, boards.board[1].memory_mw = 37_800, 0
+    source = library_process.open_source("nvidia")
+    state = source.read_state(A)
+    assert state.energy_mj is None and state.mem_power_mw == 37_800 and state.status == "ok"
+    assert source.read_counter(A) == pytest.approx(source.read(A).energy_mj, abs=1_000)
+    assert source.read_state(B).mem_power_mw is None
+
+
+def test_buffer_has_readings_of_20_ms_later_than_the_last_ones(source):
+    readings = source.read_buffer(A, 0)
+    assert len(readings) == 119
+    times_ns = [time_ns for time_ns, _ in readings]
+    steps_ms = {round((b - a) / 1e6) for a, b in pairwise(times_ns)}
+    assert steps_ms == {20} and 0 <= time.monotonic_ns() - times_ns[-1] < 5e9
+    assert all(power_mw > 0 for _, power_mw in readings)
+    assert len(source.read_buffer(A, times_ns[-3])) < 119
+    assert source.read_buffer(A, times_ns[-1] + 60_000_000_000) == []
 
 
 def test_limits_and_state_are_read_back(source, boards):

@@ -14,7 +14,7 @@ import pytest
 from harness.power.reading_process import SamplerError, SamplesUnwritable
 from harness.power.sampler import Sampler, Settings, _Loop
 from harness.power.source import Device, PowerSource, Readback
-from rules.bundle_format.records import SAMPLE_COLUMNS, Reading
+from rules.bundle_format.records import OPTIONAL_SAMPLE_COLUMNS, SAMPLE_COLUMNS, Reading
 
 NAMES = ("SIM-H200-0", "SIM-H200-3")
 MS = 1_000_000
@@ -34,7 +34,7 @@ def test_samples_lie_on_an_absolute_grid_and_say_when_they_were_taken(tmp_path):
         time.sleep(1.0)
         messages = sampler.stop()
     rows_read = read_rows(tmp_path / "samples.csv")
-    assert tuple(rows_read[0]) == SAMPLE_COLUMNS
+    assert tuple(rows_read[0]) == SAMPLE_COLUMNS + OPTIONAL_SAMPLE_COLUMNS
     for name in NAMES:
         board_rows = [r for r in rows_read if r["accelerator"] == name]
         scheduled = [int(r["scheduled_ns"]) for r in board_rows]

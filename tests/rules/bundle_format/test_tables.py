@@ -16,9 +16,11 @@ from rules.bundle_format.files import Refused, read_files
 from rules.bundle_format.load import read_evidence
 from rules.bundle_format.records import (
     BATCH_COLUMNS,
+    OPTIONAL_SAMPLE_COLUMNS,
     REQUEST_COLUMNS,
     RUN,
     SAMPLE_COLUMNS,
+    SAMPLES_FILE,
     TEXT_COLUMNS,
 )
 from rules.bundle_format.table import (
@@ -29,7 +31,7 @@ from rules.bundle_format.table import (
     find_offenders,
     format_rows,
 )
-from rules.bundle_format.write import write
+from rules.bundle_format.write import pack_samples, write
 from rules.metrics.intervals import group_by_accelerator, group_by_epoch_and_rank
 from rules.testing.frames import EvidenceFrames, frame_of
 
@@ -272,3 +274,25 @@ def test_a_cell_with_a_comma_or_a_quote_comes_back(tmp_path: Path) -> None:
     assert evidence_read.samples.text("status").to_list()[3] == 'power failed, "code 5"'
     assert evidence_read.samples.text("power_state").to_list()[4] == ""
     assert np.isnan(evidence_read.samples.floats("power_mw")[4])
+
+
+@pytest.mark.parametrize("has_values", [True, False])
+def test_optional_columns_of_samples_are_written_if_they_have_values(has_values: bool) -> None:
+    names = (*SAMPLE_COLUMNS, *OPTIONAL_SAMPLE_COLUMNS)
+    stamp = str(2**53 + 1) if has_values else ""
+    cells = {"node": "node0", "accelerator": "GPU-0", "status": "ok", "counter_ns": stamp}
+    cells["mem_power_mw"] = ""
+    row = ",".join(cells.get(name, "1") for name in names) + "\n"
+    samples = read_table(SAMPLES_FILE, f"{','.join(names)}\n{row}".encode())
+    text = gzip.decompress(pack_samples(samples)).decode()
+    assert text.startswith(",".join(names if has_values else SAMPLE_COLUMNS) + "\n")
+    # A stamp beyond 2**53 keeps its last digit.
+    assert text.endswith(f",ok,,{stamp}\n" if has_values else ",ok\n")
+    assert read_table(SAMPLES_FILE, text.encode()).columns.keys() == set(text.split()[0].split(","))
+
+
+def test_one_optional_column_alone_is_refused() -> None:
+    header = ",".join((*SAMPLE_COLUMNS, "counter_ns"))
+    with pytest.raises(Refused) as refusal:
+        read_table(SAMPLES_FILE, f"{header}\n".encode())
+    assert "the header" in refusal.value.problems[0].violation.found

@@ -35,6 +35,7 @@ _NVML_STRUCTURES = (
     pynvml.c_nvmlProcessInfo_v3_t,
     pynvml.c_nvmlPowerValue_v2_t,
     pynvml.c_nvmlUtilization_t,
+    pynvml.c_nvmlSample_t,
 )
 _AMD_SMI_STRUCTURES = (
     "asic_info",

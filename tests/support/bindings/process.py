@@ -27,7 +27,8 @@ LibraryProcess.register(
     "open_source",
     open_source,
     exposed=(
-        *("devices", "hidden", "read", "readback", "set_cap", "set_state", "close"),
+        *("devices", "hidden", "read", "read_state", "read_counter", "read_buffer"),
+        *("readback", "set_cap", "set_state", "close"),
         *("list_sm_clocks", "lock_sm_clock", "reset_sm_clock"),
     ),
 )

@@ -54,7 +54,8 @@ class FakeNvml:
             190: 700_000,
             192: 700_000,
         }
-        self.field_errors: dict[int, int] = {}
+        self.field_errors: dict[int | tuple[int, int], int] = {(185, 2): NVML_ERROR_NOT_SUPPORTED}
+        """By field, or by field and scope: that of the memory is not supported."""
         self.missing: set[str] = set()
         self.lost = False
         self.forbidden: set[str] = set()
@@ -121,7 +122,7 @@ class FakeNvml:
     def nvmlDeviceGetDefaultApplicationsClock(self, handle: str, kind: int) -> int:
         return self._clock(self.default_clocks, kind)
 
-    def nvmlDeviceGetFieldValues(self, handle: str, fields: list[int]) -> list[Any]:
+    def nvmlDeviceGetFieldValues(self, handle: str, fields: list[Any]) -> list[Any]:
         if self.lost:
             raise NVMLError(NVML_ERROR_GPU_IS_LOST)
         limits = self._boards()["limits"]
@@ -132,7 +133,7 @@ class FakeNvml:
         return [
             SimpleNamespace(
                 nvmlReturn=self.field_errors.get(f, NVML_SUCCESS),
-                value=SimpleNamespace(uiVal=values[f]),
+                value=SimpleNamespace(uiVal=values.get(f, 0)),
             )
             for f in fields
         ]

@@ -1,0 +1,2 @@
+"""`bench-submit doctor --sensor`: loads a board in pulses and examines what its power sensor and
+its energy counter report of them."""

@@ -1,0 +1,1 @@
+"""What a power sensor reports of a load of known pulses: its period, averaging window and delay."""
