@@ -11,23 +11,27 @@ from harness.sweep.axis import AS_FOUND, CAP, Axis, Value
 from harness.sweep.plan import Entry
 from rules.metrics import sweeps
 from rules.metrics.energy import MetricsError
+from rules.metrics.figures import Estimate
 from rules.metrics.gains import Comparison, compare
 from rules.metrics.sweeps import Point, SweepRun
+from rules.metrics.uncertainty import excludes
 from rules.workloads import pluralize_item
 
 NO_CAP = "none"
 """The text for a run whose meter reports no power limit."""
 SettingRuns = Mapping[Entry, Sequence[SweepRun]]
 """The finished runs of a sweep by their setting: an entry whose place and repeat are 0."""
-GAINS: Mapping[str, Callable[[Comparison], float]] = {
-    "energy\ngain, %": lambda comparison: comparison.energy_gain_percent.mean,
-    "extra\ntime, %": lambda comparison: comparison.extra_time_percent.mean,
-    "gain \u2212\ntime": lambda comparison: comparison.gain_minus_extra_time_points.mean,
-    "EDP\ngain, %": lambda comparison: comparison.edp_gain_percent.mean,
-    "EDS 1.5\ngain, %": lambda comparison: comparison.eds_gain_percent[1.5].mean,
-    "EDS 2\ngain, %": lambda comparison: comparison.eds_gain_percent[2.0].mean,
+GAINS: Mapping[str, Callable[[Comparison], Estimate]] = {
+    "energy\ngain, %": lambda comparison: comparison.energy_gain_percent,
+    "extra\ntime, %": lambda comparison: comparison.extra_time_percent,
+    "gain \u2212\ntime": lambda comparison: comparison.gain_minus_extra_time_points,
+    "EDP\ngain, %": lambda comparison: comparison.edp_gain_percent,
+    "EDS 1.5\ngain, %": lambda comparison: comparison.eds_gain_percent[1.5],
+    "EDS 2\ngain, %": lambda comparison: comparison.eds_gain_percent[2.0],
 }
 """The columns of gains, and how a comparison gives them."""
+NOT_TOLD_APART = "~"
+"""The mark of a gain whose 95 % interval contains zero."""
 
 
 def print_comparison(
@@ -51,17 +55,28 @@ def print_comparison(
         return
     columns = [axis.column for axis in axes]
     table = make_table(*columns, "runs", f"{pluralize_item(item)}/J", *GAINS)
+    has_marks = False
     for entry, point in points.items():
         comparison = compare(point, reference_point)
+        gains = [format_gain(get_gain(comparison)) for get_gain in GAINS.values()]
+        has_marks |= any(gain.startswith(NOT_TOLD_APART) for gain in gains)
         table.add_row(
             *format_settings(axes, entry, point.cap_w, point.enforced),
             str(point.n),
             f"{point.items_per_joule:.4g}",
-            # Adding zero turns -0.0 into 0.0.
-            *(f"{round(get_gain(comparison), 1) + 0:.1f}" for get_gain in GAINS.values()),
+            *gains,
         )
     console.print(f"{title}, against {reference_text}:")
     console.print(table)
+    if has_marks:
+        console.print(f"{NOT_TOLD_APART}: not told apart from the reference")
+
+
+def format_gain(gain: Estimate) -> str:
+    """Format a gain for a table, with a mark if it is not told apart from zero."""
+    mark = NOT_TOLD_APART if excludes(gain.ci95, 0.0) is False else ""
+    # Adding zero turns -0.0 into 0.0.
+    return f"{mark}{round(gain.mean, 1) + 0:.1f}"
 
 
 def _describe_best(axes: Sequence[Axis], points: Mapping[Entry, Point], item: str) -> str | None:

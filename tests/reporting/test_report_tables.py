@@ -181,6 +181,7 @@ COMMANDS = {
     ),
     *("textbackslash", "textless", "textgreater", "textbar", "textasciitilde", "textasciicircum"),
     *("approx", "geq", "leq", "times", "cdot"),
+    "l",  # ł in Koszczał
 }
 
 

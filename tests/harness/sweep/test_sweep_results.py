@@ -56,6 +56,30 @@ def test_cap_that_was_not_enforced_is_in_parentheses_and_no_peak(
     ]
 
 
+def test_gain_that_is_not_told_apart_from_the_reference_has_a_mark(
+    tmp_path: Path, runs: FakeRuns, capsys: pytest.CaptureFixture
+) -> None:
+    made, path = save_sweep(tmp_path, 500.0, 700.0, repeats=2)
+    assert sweep.carry_out(made, path)
+    capsys.readouterr()
+    outcomes = sweep.find_finished_results(made, tmp_path, made.entries)
+    for entry in made.entries:
+        headline = outcomes[entry.place]["headline"]
+        headline["joules_per_item"]["mean"] = 5.0 if entry.cap_w == 700 else 4.9
+        headline["joules_per_item"]["mean"] += 0.2 * entry.repeat
+    sweep.sweep_table.print_tables(made, outcomes, frozenset())
+    told = capsys.readouterr().out
+    (at_500,) = [line.split() for line in told.splitlines() if line.split()[:2] == ["500", "2"]]
+    assert at_500[3] == "~1.9"
+    assert "~: not told apart from the reference" in told
+    for entry in made.entries:
+        outcomes[entry.place]["headline"]["joules_per_item"]["mean"] -= 0.1999 * entry.repeat
+    sweep.sweep_table.print_tables(made, outcomes, frozenset())
+    told = capsys.readouterr().out
+    (at_500,) = [line.split() for line in told.splitlines() if line.split()[:2] == ["500", "2"]]
+    assert at_500[3] == "2.0"
+
+
 def test_repeats_have_a_mean_and_a_spread(
     tmp_path: Path, runs: FakeRuns, capsys: pytest.CaptureFixture
 ) -> None:
