@@ -10,10 +10,13 @@ Configuration: unet, vae, text_encoder and scheduler of
 https://huggingface.co/stabilityai/stable-diffusion-2-base, the model at 512 x 512, which predicts
 noise (epsilon). Nothing is fetched; weights are made from the seed.
 
-In both variants the weights, activations and gradients of the network are bf16. AdamW keeps fp32
-master weights and moments and copies the masters into the network after each step, because its
-updates are too small to be added in bf16. `baseline` is eager. `tuned` is compiled and
+In `baseline` and `tuned` the weights, activations and gradients of the network are bf16. AdamW
+keeps fp32 master weights and moments and copies the masters into the network after each step,
+because its updates are too small to be added in bf16. `baseline` is eager. `tuned` is compiled and
 channels_last.
+
+`mayr` has the settings of Mayr et al. (docs/mayr.md): weights, gradients and optimiser in fp32,
+eager, under fp16 autocast with a scaled loss.
 """
 
 from collections.abc import Callable, Sequence
@@ -77,6 +80,9 @@ SMOKE_TEXT = {
     "num_attention_heads": 2,
 }
 
+Learn = Callable[[Tensor], None]
+"""Computes the gradients of a loss and updates the network by them."""
+
 LATENTS_WORKLOAD = "sd2-latents-train"
 RESIDENT_BATCHES = 4
 LEARNING_RATE = 1e-4
@@ -113,7 +119,7 @@ def make_unet(size: str) -> UNet2DConditionModel:
     return UNet2DConditionModel(**UNET | (SMOKE_UNET if size == "smoke" else {}))
 
 
-def make_master_adamw(masters: list[Tensor], network: nn.Module) -> Callable[[], None]:
+def make_master_adamw(masters: list[Tensor], network: nn.Module) -> Learn:
     """Return a function that updates the fp32 `masters` by the gradients of the bf16 `network`,
     then copies them into the network and clears its gradients."""
     weights = list(network.parameters())
@@ -121,23 +127,39 @@ def make_master_adamw(masters: list[Tensor], network: nn.Module) -> Callable[[],
     for master in masters:
         master.grad = torch.empty_like(master)
 
-    @torch.no_grad()
-    def step() -> None:
-        # One call for all tensors, which also converts between bf16 and fp32.
-        torch._foreach_copy_([m.grad for m in masters], [w.grad for w in weights])
-        optimiser.step()
-        torch._foreach_copy_(weights, masters)
+    def learn(loss: Tensor) -> None:
+        loss.backward()
+        with torch.no_grad():
+            # One call for all tensors, which also converts between bf16 and fp32.
+            torch._foreach_copy_([m.grad for m in masters], [w.grad for w in weights])
+            optimiser.step()
+            torch._foreach_copy_(weights, masters)
         network.zero_grad(set_to_none=True)
 
-    return step
+    return learn
+
+
+def make_scaled_adamw(network: nn.Module, device: torch.device) -> Learn:
+    """Return a function that updates the fp32 `network` by the gradients of a scaled loss, whose
+    parts in fp16 would otherwise be rounded to zero."""
+    optimiser = torch.optim.AdamW(network.parameters(), LEARNING_RATE, weight_decay=WEIGHT_DECAY)
+    scaler = torch.amp.GradScaler(device.type)
+
+    def learn(loss: Tensor) -> None:
+        scaler.scale(loss).backward()
+        scaler.step(optimiser)
+        scaler.update()
+        optimiser.zero_grad(set_to_none=True)
+
+    return learn
 
 
 def make_inputs(job: Job, input_shape: tuple[int, ...]) -> list[tuple[Tensor, Tensor]]:
     """Make resident batches on `job.device` from torch's seed.
 
-    A batch is images of shape (samples, *input_shape) in bf16 and token ids of shape (samples, 77).
-    For `sd2-latents-train` it is latents of shape (samples, *input_shape) in fp32 and embeddings in
-    bf16 of shape (samples, 77, width of the text encoder).
+    A batch is images of shape (samples, *input_shape) in bf16, in `mayr` in fp32, and token ids of
+    shape (samples, 77). For `sd2-latents-train` it is latents of shape (samples, *input_shape) in
+    fp32 and embeddings in bf16 of shape (samples, 77, width of the text encoder).
     """
     device = torch.device(job.device)
     text = TEXT | (SMOKE_TEXT if job.size == "smoke" else {})
@@ -152,7 +174,7 @@ def make_inputs(job: Job, input_shape: tuple[int, ...]) -> list[tuple[Tensor, Te
             inputs.append((pictures, embeddings))
         else:
             tokens = torch.randint(text["vocab_size"], captions, device=device)
-            inputs.append((pictures.bfloat16(), tokens))
+            inputs.append((pictures if job.variant == "mayr" else pictures.bfloat16(), tokens))
     return inputs
 
 
@@ -175,11 +197,15 @@ def build(job: Job) -> Built:
     with device:
         network = make_unet(job.size).to(memory_format=layout).train()
         encoders: nn.Module | None = (
-            Encoders(job.size).bfloat16().to(memory_format=layout) if in_loop else None
+            Encoders(job.size).to(memory_format=layout) if in_loop else None
         )
-    # Copied before the conversion to bf16, so that the masters start in full precision.
-    masters = [p.detach().clone() for p in network.parameters()]
-    update = make_master_adamw(masters, network.bfloat16())
+    if job.variant == "mayr":
+        learn = make_scaled_adamw(network, device)
+    else:
+        # Copied before the conversion to bf16, so that the masters start in full precision.
+        masters = [p.detach().clone() for p in network.parameters()]
+        learn = make_master_adamw(masters, network.bfloat16())
+        encoders = encoders and encoders.bfloat16()
     model = wrap_network(network, job, compiled)
     if compiled and encoders is not None:
         encoders = torch.compile(encoders)
@@ -192,16 +218,22 @@ def build(job: Job) -> Built:
             job=job,
             model=model,
             encoders=encoders,
-            update=update,
+            learn=learn,
             inputs=inputs,
             layout=layout,
         ),
-        precision="bf16",
+        precision="fp16" if choose_half(job) is torch.float16 else "bf16",
         parameters=count_parameters(network),
         input_shape=input_shape,
-        settings=describe_settings(in_loop, tuned, compiled),
+        settings=describe_settings(job, in_loop, compiled),
         inputs_sha256=hash_first_samples(pictures for pictures, _ in inputs),
     )
+
+
+def choose_half(job: Job) -> torch.dtype:
+    """Return the 16-bit type of the products. CPUs compute in bf16 only."""
+    fp16 = job.variant == "mayr" and job.device.startswith("cuda")
+    return torch.float16 if fp16 else torch.bfloat16
 
 
 def train(
@@ -209,51 +241,58 @@ def train(
     job: Job,
     model: nn.Module,
     encoders: nn.Module | None,
-    update: Callable[[], None],
+    learn: Learn,
     inputs: Sequence[tuple[Tensor, Tensor]],
     layout: torch.memory_format,
 ) -> None:
     """Train `model` on the resident batches in turn until the recorder wants no more.
 
-    Without `encoders` the batches are latents and embeddings already. `update` applies the
-    gradients.
+    Without `encoders` the batches are latents and embeddings already. `learn` updates the network
+    by the loss.
     """
     schedule = DDPMScheduler(**SCHEDULE)
+    autocast = torch.autocast(
+        torch.device(job.device).type, choose_half(job), enabled=job.variant == "mayr"
+    )
     batch = 0
     while recorder.more():
         recorder.start()
         resident = inputs[batch % RESIDENT_BATCHES]
-        latents, embeddings = resident if encoders is None else encoders(*resident)
-        noise = torch.randn_like(latents)
-        timesteps = torch.randint(
-            SCHEDULE["num_train_timesteps"], (job.batch_size,), device=torch.device(job.device)
-        )
-        # Noise is added in fp32 and only the sum is rounded to bf16.
-        noisy = schedule.add_noise(latents, noise, timesteps).to(
-            torch.bfloat16, memory_format=layout
-        )
-        predicted = model(noisy, timesteps, embeddings, return_dict=False)[0]
-        loss = nn.functional.mse_loss(predicted.float(), noise)
-        loss.backward()
-        update()
+        with autocast:
+            latents, embeddings = resident if encoders is None else encoders(*resident)
+            noise = torch.randn_like(latents)
+            timesteps = torch.randint(
+                SCHEDULE["num_train_timesteps"], (job.batch_size,), device=torch.device(job.device)
+            )
+            # Noise is added in fp32 and only the sum is rounded.
+            noisy = schedule.add_noise(latents, noise, timesteps).to(
+                choose_half(job), memory_format=layout
+            )
+            predicted = model(noisy, timesteps, embeddings, return_dict=False)[0]
+            loss = nn.functional.mse_loss(predicted.float(), noise)
+        learn(loss)
         # Detached, so that the recorder does not keep the graph; not read, which would wait for
         # the device.
         recorder.end(items=job.batch_size, loss=loss.detach())
         batch += 1
 
 
-def describe_settings(in_loop: bool, tuned: bool, compiled: bool) -> Settings:
+def describe_settings(job: Job, in_loop: bool, compiled: bool) -> Settings:
     """Return the settings that a bundle records; `in_loop` says that the encoders run in it."""
-    encoders = "frozen, in the loop, bf16"
+    mixed = job.variant == "mayr"
+    half = "fp16 autocast" if mixed else "bf16"
     return {
-        "optimizer": "AdamW, fused",
+        "optimizer": "AdamW" if mixed else "AdamW, fused",
         "learning_rate": LEARNING_RATE,
         "weight_decay": WEIGHT_DECAY,
-        "weights_and_gradients": "bf16",
+        "weights_and_gradients": "fp32" if mixed else "bf16",
         "master_weights_and_moments": "fp32",
-        "encoders": encoders if in_loop else "none: latents and embeddings are resident",
+        **({"autocast": "fp16, scaled loss"} if mixed else {}),
+        "encoders": f"frozen, in the loop, {half}"
+        if in_loop
+        else "none: latents and embeddings are resident",
         "prediction_type": SCHEDULE["prediction_type"],
-        "memory_format": "channels_last" if tuned else "contiguous",
+        "memory_format": "channels_last" if job.variant == "tuned" else "contiguous",
         "compiled": compiled,
         "resident_batches": RESIDENT_BATCHES,
     }

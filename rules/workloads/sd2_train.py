@@ -13,7 +13,7 @@ WORKLOAD = Workload(
     mode="training",
     model="stable-diffusion-2 (U-Net trained; VAE encoder and text encoder frozen, in the loop)",
     stack="diffusers",
-    variants={"baseline": "bf16", "tuned": "bf16"},
+    variants={"baseline": "bf16", "tuned": "bf16", "mayr": "fp16"},
     precisions=("tf32", "bf16", "fp16"),
     fixed={
         "baseline": {**_COMMON, "compiled": (False,), "memory_format": ("contiguous",)},
@@ -23,16 +23,17 @@ WORKLOAD = Workload(
         input_shape=(3, 512, 512),
         parameters=865_910_724,
         flops_per_item=3.571e12,
-        batch_sizes={"baseline": 32, "tuned": 64},
+        batch_sizes={"baseline": 32, "tuned": 64, "mayr": 192},
         max_batch_size=256,
     ),
     smoke=Size(
         input_shape=(3, 64, 64),
         parameters=2_140_036,
         flops_per_item=415.1e6,
-        batch_sizes={"baseline": 2, "tuned": 2},
+        batch_sizes={"baseline": 2, "tuned": 2, "mayr": 2},
         max_batch_size=16,
     ),
+    open_variants=("mayr",),
     implementation="reference.sd2_train:build",
     notes="The FLOPs per item are the sum of U-Net forward and backward (2.409 T), VAE encoder "
     "(1.117 T) and text encoder (0.045 T).",
