@@ -13,9 +13,10 @@ with LitGPT's initialisation; AdamW with the betas and the weight decay of LLaMA
 `baseline` is LitGPT with its default settings, except for `bf16-true` (see the workload's notes):
 the model is compiled as a whole, gradients are clipped, and the loss is computed eagerly, in fp32
 and in chunks. `tuned` compiles each block and the loss, keeps the logits in bf16 and does not clip.
-`fp8` is `tuned` with torchao's FP8 linear layers, scaled by tensor, in the blocks. Several GPUs
-share the model by FSDP2. A block is then the unit of sharding and, in every variant, of
-compilation.
+`fp8` is `tuned` with torchao's FP8 linear layers, scaled by tensor, in the blocks. `mayr` has the
+settings of Mayr et al. (docs/mayr.md): `baseline` on sequences of 512 tokens in micro-batches of 4,
+whose gradients are summed up to a batch. Several GPUs share the model by FSDP2. A block is then the
+unit of sharding and, in every variant, of compilation.
 """
 
 import os
@@ -64,6 +65,10 @@ SMOKE_MODEL = {"n_layer": 2, "padded_vocab_size": 512, **SMOKE_LAYER}
 RESIDENT_BATCHES = 4  # of random tokens
 # A low rate: the loss must fall, quality is not measured.
 ADAMW = {"lr": 1e-4, "weight_decay": 0.1, "betas": (0.9, 0.95)}
+MAYR_LEARNING_RATE = 2e-4
+MAYR_MICRO_BATCH = 4
+LITGPT_VARIANTS = ("baseline", "mayr")
+"""The variants that leave model, loss and clipping as LitGPT has them."""
 WARMUP_STEPS = 100
 MAX_NORM = 1.0
 NEVER = sys.maxsize
@@ -76,7 +81,12 @@ def build(job: Job) -> Built:
     ValueError for an option, corpus, tokenizer or checkpoint that cannot be used.
     """
     check_inputs(job)
-    config = make_config(job.size)
+    if job.batch_size % choose_micro_batch(job):
+        raise ValueError(
+            f"batch {job.batch_size}: the variant {job.variant} has micro-batches of "
+            f"{MAYR_MICRO_BATCH}; give a multiple of it"
+        )
+    config = make_config(job.size, job.variant)
     with torch.device("meta"):  # only its parameters are counted and compared with the checkpoint
         model = GPT(config)
     if job.weights:
@@ -95,10 +105,15 @@ def build(job: Job) -> Built:
     )
 
 
-def make_config(size: str) -> Config:
-    """Make LitGPT's configuration of the model in that size; its context is the workload's
-    sequence."""
-    sequence = workloads()["llama3-8b-pretrain"].size(size).input_shape[0]
+def choose_micro_batch(job: Job) -> int:
+    """Return the number of sequences of a forward and backward pass."""
+    return MAYR_MICRO_BATCH if job.variant == "mayr" else job.batch_size
+
+
+def make_config(size: str, variant: str = "tuned") -> Config:
+    """Make LitGPT's configuration of the model in that size; its context is the sequence of the
+    variant."""
+    sequence = workloads()["llama3-8b-pretrain"].size(size, variant).input_shape[0]
     return Config.from_name(
         "Llama-3-8B", block_size=sequence, **(SMOKE_MODEL if size == "smoke" else {})
     )
@@ -117,19 +132,19 @@ def make_tokens(job: Job, config: Config) -> Tensor:
 def describe_settings(job: Job, config: Config, resident_batches: int) -> Settings:
     """Return the settings that a bundle records."""
     on_gpu = job.device.startswith("cuda")
-    tuned = job.variant != "baseline"
+    tuned = job.variant not in LITGPT_VARIANTS
     sharded = job.world_size > 1
     compiled = "blocks and loss" if tuned else "blocks" if sharded else "model"
     return {
         "sequence_length": config.block_size,
-        "micro_batch": job.batch_size,
+        "micro_batch": choose_micro_batch(job),
         "fabric_precision": job.options.get("precision", "bf16-true"),
         "fp8_linear": "torchao, tensorwise, in the blocks" if job.variant == "fp8" else None,
         "activation_checkpointing": job.options.get("checkpointing", "none"),
         "strategy": "FSDP2 by block" if sharded else "single device",
         "compiled": compiled if on_gpu else None,
         "optimizer": "AdamW, fused" if on_gpu else "AdamW",
-        "learning_rate": ADAMW["lr"],
+        "learning_rate": make_adamw_settings(job)["lr"],
         "warmup_steps": WARMUP_STEPS,
         "weight_decay": ADAMW["weight_decay"],
         "gradient_clipping": None if tuned else MAX_NORM,
@@ -154,7 +169,7 @@ def pretrain_model(job: Job, config: Config, tokens: Tensor, recorder: Recorder)
     with (
         # On a CPU, where only the smoke size runs, compiling would take longer than the run.
         torch.compiler.set_stance("default" if job.device.startswith("cuda") else "force_eager"),
-        patch.multiple(pretrain, **make_patches(tuned=job.variant != "baseline")),
+        patch.multiple(pretrain, **make_patches(tuned=job.variant not in LITGPT_VARIANTS)),
         tempfile.TemporaryDirectory() as unused,
         suppress(NoMoreBatchesError),
     ):
@@ -165,31 +180,39 @@ def pretrain_model(job: Job, config: Config, tokens: Tensor, recorder: Recorder)
             initial_checkpoint_dir=Path(job.weights).parent if job.weights else None,
             resume=False,
             config=config,
-            data=make_data(tokens, recorder),
+            data=make_data(tokens, choose_micro_batch(job), recorder),
             out_dir=Path(unused),
             tokenizer_dir=None,
             tokenizer=None,
             train=make_train_args(job),
             eval=EvalArgs(interval=NEVER, final_validation=False),
-            optimizer={"class_path": "torch.optim.AdamW", "init_args": dict(ADAMW)},
+            optimizer={"class_path": "torch.optim.AdamW", "init_args": make_adamw_settings(job)},
         )
 
 
-def make_data(tokens: Tensor, recorder: Recorder) -> SimpleNamespace:
+def make_adamw_settings(job: Job) -> dict[str, Any]:
+    """Return the arguments of AdamW."""
+    return {**ADAMW, "lr": MAYR_LEARNING_RATE} if job.variant == "mayr" else dict(ADAMW)
+
+
+def make_data(tokens: Tensor, micro_batch: int, recorder: Recorder) -> SimpleNamespace:
     """Make a data module as LitGPT expects it, without anything to fetch or prepare."""
     return SimpleNamespace(
         connect=lambda **_: None,
         prepare_data=lambda: None,
         setup=lambda: None,
         train_dataloader=lambda: DataLoader(
-            Stream(partial(measure_batches, tokens, recorder)), batch_size=None
+            Stream(partial(measure_batches, tokens, micro_batch, recorder)), batch_size=None
         ),
-        val_dataloader=lambda: DataLoader(Stream(lambda: iter(tokens)), batch_size=None),
+        val_dataloader=lambda: DataLoader(
+            Stream(lambda: iter(tokens[:, :micro_batch])), batch_size=None
+        ),
     )
 
 
-def measure_batches(tokens: Tensor, recorder: Recorder) -> Iterator[Tensor]:
-    """Yield the batches of `tokens` in turn, and mark the start of each in the recorder.
+def measure_batches(tokens: Tensor, micro_batch: int, recorder: Recorder) -> Iterator[Tensor]:
+    """Yield the batches of `tokens` in turn, in parts of `micro_batch` sequences, and mark the
+    start of each batch in the recorder.
 
     Raises NoMoreBatchesError once the recorder wants no more. LitGPT's loop has no other exit that
     does not save a checkpoint.
@@ -198,17 +221,16 @@ def measure_batches(tokens: Tensor, recorder: Recorder) -> Iterator[Tensor]:
         if not recorder.more():
             raise NoMoreBatchesError
         recorder.start()
-        yield batch
+        yield from batch.split(micro_batch)
 
 
 def make_train_args(job: Job) -> TrainArgs:
-    """Make the arguments of LitGPT's loop: one micro-batch a step, without end, logs or
-    checkpoints."""
+    """Make the arguments of LitGPT's loop: without end, logs or checkpoints."""
     return TrainArgs(
         save_interval=None,
         log_interval=NEVER,
         global_batch_size=job.batch_size * job.world_size,
-        micro_batch_size=job.batch_size,
+        micro_batch_size=choose_micro_batch(job),
         lr_warmup_steps=WARMUP_STEPS,
         max_tokens=NEVER,
         max_norm=MAX_NORM,
@@ -254,7 +276,7 @@ class MeasuredFabric(Fabric):
         processes_per_node = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
         precision = job.options.get("precision", "bf16-true")
         # Fabric takes either a precision or a plugin that replaces it.
-        bf16_logits = job.variant != "baseline" and precision == "bf16-true"
+        bf16_logits = job.variant not in LITGPT_VARIANTS and precision == "bf16-true"
         super().__init__(
             accelerator="cuda" if job.device.startswith("cuda") else "cpu",
             devices=processes_per_node,
@@ -276,7 +298,7 @@ class MeasuredFabric(Fabric):
             # The layers are new objects, and sharded ones initialise themselves later. Tell them
             # to do so in LitGPT's way.
             pretrain.initialize_weights(self, model, model.config.n_layer, model.config.n_embd)
-        if self.job.variant != "baseline" or self.job.world_size > 1:
+        if self.job.variant not in LITGPT_VARIANTS or self.job.world_size > 1:
             compile_by_block(model)
         if self.job.options.get("checkpointing") == "block":
             checkpoint_by_block(model)
@@ -287,13 +309,13 @@ class MeasuredFabric(Fabric):
         super().backward(tensor, *arguments, **settings)
 
     def clip_gradients(self, *arguments: Any, **settings: Any) -> None:
-        if self.job.variant == "baseline":
+        if self.job.variant in LITGPT_VARIANTS:
             # As LitGPT does it, but without asking the device whether the norm is finite.
             super().clip_gradients(*arguments, **settings, error_if_nonfinite=False)
 
     def on_after_optimizer_step(self, strategy: Any, optimizer: Any) -> None:
-        items_per_sample = workloads()[self.job.workload].size(self.job.size).items_per_sample
-        self.recorder.end(items=self.job.batch_size * items_per_sample, loss=self.loss)
+        size = workloads()[self.job.workload].size(self.job.size, self.job.variant)
+        self.recorder.end(items=self.job.batch_size * size.items_per_sample, loss=self.loss)
 
     def print(self, *arguments: Any, **settings: Any) -> None:
         """Keep LitGPT's own figures out of the log of the run."""

@@ -1,7 +1,19 @@
+from dataclasses import replace
+
 from rules.workloads import Size, Workload
 
 _PARAMETERS = ("bf16-true", "bf16-mixed")
 _FP8 = "torchao, tensorwise, in the blocks"
+
+_FULL = Size(
+    input_shape=(4096,),
+    parameters=8_030_261_248,
+    flops_per_item=51.47e9,
+    batch_sizes={"baseline": 2, "tuned": 4, "fp8": 4},
+    max_batch_size=16,
+    min_flops_per_item=48.25e9,
+    items_per_sample=4096,
+)
 
 WORKLOAD = Workload(
     id="llama3-8b-pretrain",
@@ -10,7 +22,7 @@ WORKLOAD = Workload(
     mode="training",
     model="Llama-3-8B",
     stack="litgpt",
-    variants={"baseline": "bf16", "tuned": "bf16", "fp8": "fp8"},
+    variants={"baseline": "bf16", "tuned": "bf16", "fp8": "fp8", "mayr": "bf16"},
     precisions=("bf16", "fp16"),
     fixed={
         "baseline": {
@@ -29,24 +41,29 @@ WORKLOAD = Workload(
             "compiled": ("blocks and loss",),
         },
     },
-    full=Size(
-        input_shape=(4096,),
-        parameters=8_030_261_248,
-        flops_per_item=51.47e9,
-        batch_sizes={"baseline": 2, "tuned": 4, "fp8": 4},
-        max_batch_size=16,
-        min_flops_per_item=48.25e9,
-        items_per_sample=4096,
-    ),
+    full=_FULL,
     smoke=Size(
         input_shape=(64,),
         parameters=139_584,
         flops_per_item=737_280,
-        batch_sizes={"baseline": 2, "tuned": 2, "fp8": 2},
+        batch_sizes={"baseline": 2, "tuned": 2, "fp8": 2, "mayr": 8},
         max_batch_size=16,
         min_flops_per_item=688_896,
         items_per_sample=64,
     ),
+    variant_sizes={
+        # A batch of 16 on each of four GPUs is the global batch of 64 sequences.
+        ("mayr", "full"): replace(
+            _FULL,
+            input_shape=(512,),
+            flops_per_item=45.83e9,
+            batch_sizes={"mayr": 16},
+            max_batch_size=64,
+            min_flops_per_item=45.43e9,
+            items_per_sample=512,
+        )
+    },
+    open_variants=("mayr",),
     implementation="reference.llama3_8b_pretrain:build",
     options={
         "precision": _PARAMETERS,

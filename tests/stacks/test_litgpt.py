@@ -56,9 +56,11 @@ class Steps:
         self.losses.append(loss)
 
 
-@pytest.mark.parametrize("name", ["full", "smoke"])
-def test_definition_is_that_of_the_model(name: str) -> None:
-    size, config = WORKLOAD.size(name), reference.make_config(name)
+@pytest.mark.parametrize(
+    ("name", "variant"), [("full", "tuned"), ("full", "mayr"), ("smoke", "tuned")]
+)
+def test_definition_is_that_of_the_model(name: str, variant: str) -> None:
+    size, config = WORKLOAD.size(name, variant), reference.make_config(name, variant)
     with torch.device("meta"):
         model = GPT(config)
         tokens = torch.zeros(1, config.block_size, dtype=torch.long)
@@ -97,14 +99,17 @@ def test_every_optimiser_step_is_one_window(variant: str, monkeypatch: pytest.Mo
     )
     monkeypatch.setattr(reference, "WARMUP_STEPS", 0)
     monkeypatch.setitem(reference.ADAMW, "lr", 0.01)
+    monkeypatch.setattr(reference, "MAYR_LEARNING_RATE", 0.01)
+    # Two micro-batches a step.
+    batch = 2 * reference.MAYR_MICRO_BATCH if variant == "mayr" else BATCH
     built, recorder = (
-        reference.build(replace(JOB, variant=variant)),
+        reference.build(replace(JOB, variant=variant, batch_size=batch)),
         Steps(3 * reference.RESIDENT_BATCHES),
     )
     built.run(recorder)
     assert (
         len(steps) == recorder.count
-        and set(recorder.items) == {BATCH * SEQUENCE}
+        and set(recorder.items) == {batch * SEQUENCE}
         and not recorder.is_open
     )
     losses = [float(loss) for loss in recorder.losses]
@@ -119,10 +124,9 @@ def test_every_optimiser_step_is_one_window(variant: str, monkeypatch: pytest.Mo
     assert built.settings["fp8_linear"] == (
         "torchao, tensorwise, in the blocks" if variant == "fp8" else None
     )
-    assert clipped == (
-        [built.settings["gradient_clipping"]] * recorder.count if variant == "baseline" else []
-    )
-    assert built.settings["gradient_clipping"] == (1.0 if variant == "baseline" else None)
+    clips = variant in ("baseline", "mayr")
+    assert clipped == ([built.settings["gradient_clipping"]] * recorder.count if clips else [])
+    assert built.settings["gradient_clipping"] == (1.0 if clips else None)
 
 
 class Waits(TorchDispatchMode):
