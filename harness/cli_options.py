@@ -132,7 +132,15 @@ DRY_RUN = click.option(
     "--dry-run", is_flag=True, help="show the checks before the run and run nothing"
 )
 _RUN_SETTINGS = (
-    click.option("--variant", default="tuned", show_default=True, help="as `workloads` lists them"),
+    click.option(
+        "--like",
+        "--variant",
+        "variant",
+        default="tuned",
+        show_default=True,
+        help="as `workloads` lists them; --like mayr takes the settings of a publication "
+        "(docs/mayr.md)",
+    ),
     click.option(
         "--batch",
         metavar="N|auto",

@@ -13,7 +13,11 @@ random ones unless a checkpoint is given.
 `baseline` is SGLang with its default settings. `tuned` keeps decoding in CUDA graphs at every batch
 size up to the concurrency (SGLang's own limit on an H200 is 256) and keeps the KV cache in pages of
 128 tokens, which decoding reads faster than single ones. Prefill needs no graph at 8 192 tokens a
-chunk.
+chunk. `fp8` is `tuned` with the weights of the linear layers in FP8 and the KV cache in bf16;
+activations are rounded to FP8 in front of these layers. `fp8-kv` has the KV cache in FP8 too.
+
+`mayr` has the settings of Mayr et al. (docs/mayr.md): SGLang's defaults, tensor parallelism, and
+requests of uniform lengths.
 
 Options: `attention` names an attention backend. Without it SGLang chooses one, FlashAttention 3 on
 Hopper. `parallel` names how several accelerators share the work. With `dp` each holds the whole
@@ -64,6 +68,11 @@ SMOKE = {
 }
 # The keys of a configuration that decide parameters and arithmetic.
 SHAPE = (*SMOKE, "rope_theta", "hidden_act", "tie_word_embeddings")
+TUNED_VARIANTS = ("tuned", "fp8", "fp8-kv")
+FP8_ARGUMENTS = {
+    "fp8": ("--quantization=fp8",),
+    "fp8-kv": ("--quantization=fp8", "--kv-cache-dtype=fp8_e4m3"),
+}
 # A replica may have this many times its share of the requests for a while.
 UNEVEN = 1.125
 # The last message of an answer holds all its token ids, in one line.
@@ -126,7 +135,7 @@ def build(job: Job) -> Built:
         run=run,
         precision=workloads()[job.workload].variants[job.variant],
         parameters=count_parameters(config),
-        input_shape=workloads()[job.workload].size(job.size).input_shape,
+        input_shape=workloads()[job.workload].size(job.size, job.variant).input_shape,
         settings=describe_settings(server_info),
         vocabulary=config["vocab_size"],
         weights_sha256=weights_sha256,
@@ -147,7 +156,7 @@ def check_inputs(job: Job, context_tokens: int) -> None:
 def make_command_line(job: Job) -> tuple[list[str], dict[str, str]]:
     """Return arguments and environment of the server, except for the model."""
     assert job.requests is not None
-    parallel = job.options.get("parallel", "dp")
+    parallel = job.options.get("parallel", "tp" if job.variant == "mayr" else "dp")
     arguments = [
         "--dtype=bfloat16",
         "--skip-tokenizer-init",
@@ -160,6 +169,7 @@ def make_command_line(job: Job) -> tuple[list[str], dict[str, str]]:
         f"--{parallel}-size={job.accelerators}",
         "--enable-metrics",
         "--log-level=warning",
+        *FP8_ARGUMENTS.get(job.variant, ()),
     ]
     on_cpu = job.device == "cpu"
     if attention := job.options.get("attention") or ("torch_native" if on_cpu else None):
@@ -169,7 +179,7 @@ def make_command_line(job: Job) -> tuple[list[str], dict[str, str]]:
         arguments += [f"--cuda-graph-backend-{phase}=disabled" for phase in ("decode", "prefill")]
         # The model is so small that several threads would only wait for each other.
         return arguments, {"SGLANG_USE_CPU_ENGINE": "1", "OMP_NUM_THREADS": "1"}
-    if job.variant == "tuned":
+    if job.variant in TUNED_VARIANTS:
         replicas = job.accelerators if parallel == "dp" else 1
         running = math.ceil(job.requests.concurrency / replicas * (1 if replicas == 1 else UNEVEN))
         arguments += [

@@ -35,7 +35,7 @@ class BoardFault(Exception):
 
 @dataclass(frozen=True)
 class RequestSet:
-    """The requests of a run. All have the same lengths, and no two have the same prompt."""
+    """The requests of a run. No two have the same prompt."""
 
     prompt_tokens: int
     output_tokens: int
@@ -45,6 +45,14 @@ class RequestSet:
     rate_per_s: float | None = None
     """Mean arrival rate of a Poisson process. None is a closed loop: the next request is sent when
     one is completed."""
+    uniform: bool = False
+    """Whether the lengths are uniform from 1 to `prompt_tokens` and `output_tokens`. Otherwise all
+    requests have these lengths."""
+
+    @property
+    def mean_output_tokens(self) -> float:
+        """The mean length of an answer."""
+        return (self.output_tokens + 1) / 2 if self.uniform else self.output_tokens
 
 
 @dataclass(frozen=True)

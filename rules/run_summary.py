@@ -186,7 +186,12 @@ def read_configuration(bundle: Bundle) -> tuple[tuple[object, ...], tuple[object
         settings.host_load and settings.host_load.partition(" ")[0],
         run.power.sm_clock_mhz,
         *(
-            (requests.prompt_tokens, requests.output_tokens, requests.rate_per_s)
+            (
+                requests.prompt_tokens,
+                requests.output_tokens,
+                requests.rate_per_s,
+                requests.uniform,
+            )
             if requests
             else (None, None, None)
         ),

@@ -105,10 +105,10 @@ def _try_batch(
         is_out_of_memory = any(isinstance(event, MemoryExhausted) for event in events)
         return TrialResult(plan.batch_size, "out-of-memory" if is_out_of_memory else "failed")
     size = workloads()[plan.workload].size(plan.size, plan.variant)
-    items = plan.batch_size * size.items_per_sample * plan.processes * plan.nodes
+    items: float = plan.batch_size * size.items_per_sample * plan.processes * plan.nodes
     if plan.requests is not None:
         # A batch of a server is one request.
-        items = plan.requests.output_tokens
+        items = plan.requests.mean_output_tokens
     return TrialResult(
         plan.batch_size,
         "ok",

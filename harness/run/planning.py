@@ -328,6 +328,7 @@ def _make_request_set(
         run_request.output_tokens or default.output_tokens,
         concurrency,
         run_request.rate_per_s,
+        default.uniform,
     )
 
 

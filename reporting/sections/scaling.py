@@ -86,7 +86,12 @@ def _compute_mean_throughput(rows: Sequence[ResultRow]) -> float:
 def _make_reference_key(row: ResultRow) -> tuple[object, ...]:
     requests = row.provenance.run.requests if row.provenance else None
     # More accelerators need more requests in flight, so the concurrency may differ.
-    load = requests and (requests.prompt_tokens, requests.output_tokens, requests.rate_per_s)
+    load = requests and (
+        requests.prompt_tokens,
+        requests.output_tokens,
+        requests.rate_per_s,
+        requests.uniform,
+    )
     return row.workload, row.standing, row.variant, row.precision, row.model, row.cap_w, load
 
 

@@ -18,7 +18,9 @@ from rules.declarations.record import JsonRecord, Parts
 
 
 def _make_request_set(_pointer: str, record: Json) -> RequestSet:
-    return RequestSet(**{field.name: record[field.name] for field in fields(RequestSet)})
+    names = (field.name for field in fields(RequestSet))
+    # Bundles of earlier versions have no `uniform`.
+    return RequestSet(**{name: record[name] for name in names if name in record})
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ work. It follows that J per item x items/s per accelerator = W in every epoch.
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from statistics import fmean
 from typing import TypeVar
 
@@ -142,10 +143,7 @@ def as_defined(requests: RequestSet | None, size: Size) -> bool:
     Requests of other lengths than the workload's take others.
     """
     defined = size.request_set(0)
-    return requests is None or (requests.prompt_tokens, requests.output_tokens) == (
-        defined.prompt_tokens,
-        defined.output_tokens,
-    )
+    return requests is None or (replace(requests, concurrency=0, rate_per_s=None) == defined)
 
 
 def peak_flops(run: RunDeclaration, system: SystemDeclaration) -> float | None:

@@ -41,13 +41,20 @@ class Size:
     items_per_sample: int = 1
     """Items per sample of a batch: 1 for images, the sequence length for token sequences, the
     output length for requests."""
+    uniform_requests: bool = False
+    """For serving: whether the lengths of requests are uniform up to those of the size."""
     item: str | None = None
     """The unit of work of this size; None for that of the workload."""
 
     def request_set(self, concurrency: int) -> RequestSet:
         """Return the requests of this size in a closed loop with `concurrency` requests in flight:
         prompts of the input length and outputs of `items_per_sample` tokens."""
-        return RequestSet(self.input_shape[0], self.items_per_sample, concurrency)
+        return RequestSet(
+            self.input_shape[0],
+            self.items_per_sample,
+            concurrency,
+            uniform=self.uniform_requests,
+        )
 
 
 def pluralize_item(item: str) -> str:

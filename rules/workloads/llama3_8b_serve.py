@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 from rules.workloads import Size, Workload
 
 _COMMON = {
@@ -8,6 +10,27 @@ _COMMON = {
     "decoding": ("greedy",),
 }
 
+_FULL = Size(
+    input_shape=(1024,),
+    parameters=8_030_261_248,
+    flops_per_item=44.106e9,
+    batch_sizes={"baseline": 256, "tuned": 512, "fp8": 512, "fp8-kv": 512},
+    max_batch_size=1024,
+    min_flops_per_item=42.899e9,
+    read_parameters=7_504_924_672,
+    kv_values_per_token=65_536,
+    items_per_sample=512,
+)
+_SMOKE = Size(
+    input_shape=(16,),
+    parameters=139_584,
+    flops_per_item=507_136.0,
+    batch_sizes={"baseline": 4, "tuned": 4, "fp8": 4, "fp8-kv": 4},
+    max_batch_size=16,
+    min_flops_per_item=489_472.0,
+    items_per_sample=8,
+)
+
 WORKLOAD = Workload(
     id="llama3-8b-serve",
     title="LLaMA 3 8B serving",
@@ -15,29 +38,37 @@ WORKLOAD = Workload(
     mode="inference",
     model="Llama-3-8B",
     stack="sglang",
-    variants={"baseline": "bf16", "tuned": "bf16"},
+    variants={
+        "baseline": "bf16",
+        "tuned": "bf16",
+        "fp8": "fp8",
+        "fp8-kv": "fp8",
+        "mayr": "bf16",
+    },
     precisions=("bf16", "fp16", "fp8"),
     fixed={"baseline": _COMMON, "tuned": _COMMON},
-    full=Size(
-        input_shape=(1024,),
-        parameters=8_030_261_248,
-        flops_per_item=44.106e9,
-        batch_sizes={"baseline": 256, "tuned": 512},
-        max_batch_size=1024,
-        min_flops_per_item=42.899e9,
-        read_parameters=7_504_924_672,
-        kv_values_per_token=65_536,
-        items_per_sample=512,
-    ),
-    smoke=Size(
-        input_shape=(16,),
-        parameters=139_584,
-        flops_per_item=507_136.0,
-        batch_sizes={"baseline": 4, "tuned": 4},
-        max_batch_size=16,
-        min_flops_per_item=489_472.0,
-        items_per_sample=8,
-    ),
+    full=_FULL,
+    smoke=_SMOKE,
+    variant_sizes={
+        # All 2 048 requests are in flight at once on four GPUs. The FLOPs are those of a request of
+        # mean lengths, and of the mean square of its length for attention.
+        ("mayr", "full"): replace(
+            _FULL,
+            flops_per_item=71.60e9,
+            min_flops_per_item=70.57e9,
+            batch_sizes={"mayr": 512},
+            items_per_sample=256,
+            uniform_requests=True,
+        ),
+        ("mayr", "smoke"): replace(
+            _SMOKE,
+            flops_per_item=469134.2,
+            min_flops_per_item=458752.0,
+            batch_sizes={"mayr": 4},
+            uniform_requests=True,
+        ),
+    },
+    open_variants=("fp8", "fp8-kv", "mayr"),
     implementation="reference.llama3_8b_serve:build",
     options={"attention": ("fa3", "flashinfer", "triton"), "parallel": ("dp", "tp")},
     inputs=("weights",),

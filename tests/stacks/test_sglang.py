@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ from reference.llama3_8b_serve import (
     sum_generated_tokens,
 )
 from rules.contract import Built, Job, RequestSet
-from rules.workloads import workloads
+from rules.workloads import Size, workloads
 
 DEFINED = workloads()["llama3-8b-serve"]
 CONFIGS = {"full": LLAMA3_8B, "smoke": LLAMA3_8B | SMOKE}
@@ -99,21 +100,34 @@ def test_parameters_are_those_of_the_model(size: str) -> None:
 @pytest.mark.parametrize("size", CONFIGS)
 def test_flops_per_item_are_those_of_a_request(size: str) -> None:
     config, defined = CONFIGS[size], DEFINED.size(size)
-    requests = defined.request_set(1)
     head = config["vocab_size"] * config["hidden_size"]
     norms = (2 * config["num_hidden_layers"] + 1) * config["hidden_size"]
     layers = defined.parameters - 2 * head - norms
-    read = (
-        requests.prompt_tokens + requests.output_tokens - 1
-    )  # the last token is generated, but not read again
-    weights = 2 * layers * read + 2 * head * requests.output_tokens
-    attended = sum(position + 1 for position in range(read))
-    attention = (
-        config["num_hidden_layers"] * 2 * 2 * config["hidden_size"] * attended
-    )  # with the keys, then with the values
-    assert defined.min_flops_per_item == pytest.approx(weights / requests.output_tokens, rel=1e-4)
-    assert defined.flops_per_item == pytest.approx(
-        (weights + attention) / requests.output_tokens, rel=1e-4
+    per_pair = config["num_hidden_layers"] * 2 * 2 * config["hidden_size"]  # keys, then values
+
+    def check(defined: Size, prompts: range, outputs: range) -> None:
+        """Compare with the sum over all pairs of lengths."""
+        weights = attention = 0
+        for prompt, output in product(prompts, outputs):
+            read = prompt + output - 1  # the last token is generated, but not read again
+            weights += 2 * layers * read + 2 * head * output
+            attention += per_pair * read * (read + 1) // 2
+        tokens = len(prompts) * sum(outputs)
+        assert defined.min_flops_per_item == pytest.approx(weights / tokens, rel=1e-4)
+        assert defined.flops_per_item == pytest.approx((weights + attention) / tokens, rel=1e-4)
+
+    requests = defined.request_set(1)
+    check(
+        defined,
+        range(requests.prompt_tokens, requests.prompt_tokens + 1),
+        range(requests.output_tokens, requests.output_tokens + 1),
+    )
+    drawn = DEFINED.size(size, "mayr").request_set(1)
+    assert drawn.uniform
+    check(
+        DEFINED.size(size, "mayr"),
+        range(1, drawn.prompt_tokens + 1),
+        range(1, drawn.output_tokens + 1),
     )
 
 
@@ -143,6 +157,22 @@ sglang:generation_tokens_total_created{model_name="a b"} 1.7e+09
 def test_an_unknown_option_is_refused(options: dict[str, str], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         build(make_job(options=options))
+
+
+@pytest.mark.parametrize(
+    ("variant", "expected", "absent"),
+    [
+        ("fp8", {"--quantization=fp8", "--page-size=128", "--dp-size=4"}, "--kv-cache-dtype"),
+        ("fp8-kv", {"--quantization=fp8", "--kv-cache-dtype=fp8_e4m3"}, "--tp-size"),
+        ("mayr", {"--tp-size=4", "--dtype=bfloat16"}, "--page-size"),
+        ("tuned", {"--page-size=128"}, "--quantization"),
+    ],
+)
+def test_a_variant_is_a_choice_of_arguments(variant: str, expected: set[str], absent: str) -> None:
+    requests = RequestSet(1024, 512, concurrency=1000)
+    arguments, _ = make_command_line(make_job("cuda:0", requests, variant=variant, accelerators=4))
+    assert expected <= set(arguments)
+    assert not [argument for argument in arguments if argument.startswith(absent)]
 
 
 def test_several_accelerators_are_replicas_or_parts_of_one_server() -> None:

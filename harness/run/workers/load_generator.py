@@ -25,6 +25,7 @@ from statistics import linear_regression
 import numpy as np
 
 from rules.contract import Progress, Request, RequestSet, Send
+from rules.request_lengths import compute_output_tokens, compute_prompt_tokens
 
 FIRST_ORDINARY_TOKEN = 10
 """Prompts leave out the ids below, where some vocabularies keep their special tokens."""
@@ -224,17 +225,17 @@ class LoadGenerator:
         """Return the request `number` of the run. Seed and number alone determine its prompt."""
         # Seeded by number, because the order in which requests are built depends on timing.
         random = np.random.default_rng([self._seed, number])
-        prompt = random.integers(
-            FIRST_ORDINARY_TOKEN, self._vocabulary, self._requests.prompt_tokens
-        )
+        (length,) = compute_prompt_tokens(self._requests, self._seed, np.array([number]))
+        prompt = random.integers(FIRST_ORDINARY_TOKEN, self._vocabulary, length)
         return Request(prompt.tolist(), self._compute_output_tokens(number))
 
     def _compute_output_tokens(self, number: int) -> int:
         """Return the output length of the request `number`. The first requests of a closed loop
-        have lengths in steps up to the full one."""
+        have lengths in steps up to the full one, unless lengths differ anyway."""
         full_length, concurrency = self._requests.output_tokens, self._requests.concurrency
-        if self._requests.rate_per_s is not None or number >= concurrency:
-            return full_length
+        is_opening = self._requests.rate_per_s is None and number < concurrency
+        if self._requests.uniform or not is_opening:
+            return int(compute_output_tokens(self._requests, self._seed, np.array([number]))[0])
         # With few requests in flight, smaller groups still give enough different lengths.
         group_size = max(1, min(STAGGER_GROUP, concurrency // MIN_STAGGER_GROUPS))
         groups = math.ceil(concurrency / group_size)

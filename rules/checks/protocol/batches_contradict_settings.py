@@ -4,7 +4,8 @@
 Checks that in every epoch exactly the declared ranks have batches, that each rank has
 `batches_per_epoch` of them, numbered from 0, and that each batch has the items of `batch_size`
 samples. An image is one item, and a sequence has as many items as tokens. For serving a batch is
-one request, and its items are the output tokens that `requests` declares.
+one request, and its items are the output tokens that `requests` declares. Where lengths are
+uniform, P116 and P117 check them.
 
 ## Why it is bad
 The items determine the throughput. Batches that are larger than declared, duplicated or assigned to
@@ -50,6 +51,8 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     items = bundle.batch_size * items_per_sample
     origin = f"settings.batch_size x {items_per_sample}"
     if bundle.request_set is not None:
+        if bundle.request_set.uniform:
+            return
         items, origin = bundle.request_set.output_tokens, "settings.requests.output_tokens"
     differs = batches.ints("items") != items
     if differs.any():

@@ -3,7 +3,8 @@
 ## What it does
 Compares every request of a serving run with the request set in `settings.requests`:
 
-- prompt tokens and output tokens equal the declared ones;
+- prompt tokens and output tokens equal the declared ones, or those that follow from the seed where
+  lengths are uniform;
 - the number of requests in flight never exceeds the declared concurrency;
 - in a closed loop, the mean number of requests in flight over the scored epochs is at least 90 % of
   the concurrency;
@@ -32,6 +33,7 @@ from rules.bundle_format.table import Ints, Table, format_rows
 from rules.contract import RequestSet
 from rules.finding import Severity, Violation
 from rules.protocol import Protocol
+from rules.request_lengths import compute_output_tokens, compute_prompt_tokens
 from rules.rule import BundleRule
 
 RULE = BundleRule(__name__, "P116", Severity.ERROR, added="1.1.0")
@@ -47,17 +49,26 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     requests, declared = bundle.requests, bundle.request_set
     if requests is None or declared is None:
         return
-    for name, tokens in (
-        ("prompt_tokens", declared.prompt_tokens),
-        ("output_tokens", declared.output_tokens),
+    # Every rank has a seed of its own.
+    ranks = requests.ints("rank")
+    for name, longest, compute_lengths in (
+        ("prompt_tokens", declared.prompt_tokens, compute_prompt_tokens),
+        ("output_tokens", declared.output_tokens, compute_output_tokens),
     ):
-        differs = requests.ints(name) != tokens
+        expected = np.full(len(requests), longest)
+        for rank in np.unique(ranks):
+            selected = ranks == rank
+            numbers = requests.ints("request")[selected]
+            expected[selected] = compute_lengths(
+                declared, bundle.settings.seed + int(rank), numbers
+            )
+        differs = requests.ints(name) != expected
         if differs.any():
             yield Violation(
                 REQUESTS_FILE,
                 format_rows(requests, differs),
                 f"{differs.sum()} requests with other {name}",
-                f"{tokens} {name}",
+                f"1 to {longest} {name}, by the seed" if declared.uniform else f"{longest} {name}",
             )
     sent_ns, first_ns, end_ns = (requests.ints(name) for name in ("sent_ns", "first_ns", "end_ns"))
     # With a single output token, the first token is also the end of the answer.

@@ -6,13 +6,16 @@ import selectors
 import statistics
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from itertools import pairwise
 
+import numpy as np
 import pytest
 
 from harness.run.workers import load_generator
 from harness.run.workers.load_generator import Answer, LoadError, LoadGenerator, RequestTally
 from rules.contract import Progress, Request, RequestSet
+from rules.request_lengths import compute_output_tokens, compute_prompt_tokens
 
 PREFILL_S = 0.02
 TOKEN_S = 0.01
@@ -170,6 +173,30 @@ def test_prompts_all_differ_and_follow_from_the_seed(closed):
     Outcome(other_seed, CLOSED_LOOP, seed=2, epochs=0)
     assert same_seed.requests[:200] == server.requests[:200]
     assert not prompts & {tuple(r.prompt) for r in other_seed.requests}
+
+
+def test_uniform_lengths_follow_from_the_seed_and_fill_the_range():
+    """The request set of Mayr et al. in small: lengths from 1 up, whose means are half of the
+    largest, and which the rules compute again."""
+    requests = replace(CLOSED_LOOP, uniform=True)
+    server = Server()
+    outcome = Outcome(server, requests, seed=3)
+    numbers = np.array([a.request for a in outcome.answers])
+    for name, longest, compute in (
+        ("prompt_tokens", requests.prompt_tokens, compute_prompt_tokens),
+        ("output_tokens", requests.output_tokens, compute_output_tokens),
+    ):
+        lengths = np.array([getattr(answer, name) for answer in outcome.answers])
+        assert (lengths == compute(requests, 3, numbers)).all()
+        assert (lengths != compute(requests, 4, numbers)).any()
+        assert 1 <= lengths.min() < lengths.max() <= longest
+        many = compute(requests, 3, np.arange(100_000))
+        assert many.min() == 1 and many.max() == longest
+        assert many.mean() == pytest.approx((longest + 1) / 2, rel=0.01)
+    numbers = np.arange(10_000)
+    prompts = compute_prompt_tokens(requests, 3, numbers)
+    outputs = compute_output_tokens(requests, 3, numbers)
+    assert abs(np.corrcoef(prompts, outputs)[0, 1]) < 0.05
 
 
 def test_first_requests_are_staggered_and_outside_the_epochs(closed):

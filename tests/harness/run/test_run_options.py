@@ -140,6 +140,7 @@ def test_run_has_few_options():
         "--gpus",
         "--head",
         "--implementation",
+        "--like",
         "--meter",
         "--meters",
         "--node",

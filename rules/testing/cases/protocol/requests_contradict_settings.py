@@ -18,6 +18,11 @@ def shorter_prompts(evidence: EvidenceFrames) -> None:
     get_requests(evidence)["prompt_tokens"] = 128
 
 
+@mutation(RULE, "T107", serving=True)
+def lengths_declared_uniform(evidence: EvidenceFrames) -> None:
+    evidence.result["settings"]["requests"]["uniform"] = True
+
+
 @mutation(RULE, serving=True)
 def fewer_in_flight_declared(evidence: EvidenceFrames) -> None:
     evidence.result["settings"]["requests"]["concurrency"] //= 2
