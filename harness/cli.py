@@ -25,6 +25,7 @@ from harness.cli_options import (
     add_run_settings,
     add_shared_options,
     make_request,
+    parse_percent,
     refuse_other_options,
     report_errors,
 )
@@ -54,6 +55,14 @@ def main() -> None:
     type=click.Path(path_type=Path),
     help="directory of an unfinished run, to run it again",
 )
+@click.option(
+    "--until-ci",
+    "target_percent",
+    callback=parse_percent,
+    metavar="PERCENT",
+    help="repeat the run, each with the next seed, until the 95 % interval over runs of J per item "
+    "is this narrow, such as 0.5%; the same command continues",
+)
 @DRY_RUN
 @click.pass_context
 def run(
@@ -62,11 +71,12 @@ def run(
     workload: str | None,
     out: Path,
     resume: Path | None,
+    target_percent: float | None,
     dry_run: bool,
     **options: Any,
 ) -> None:
     """Run WORKLOAD: eleven epochs under the protocol. Writes a bundle to OUT."""
-    from harness.run import command
+    from harness.run import command, repeats
 
     with report_errors():
         if resume is not None:
@@ -75,6 +85,9 @@ def run(
         elif workload is not None and dry_run:
             command.check(make_request(workload, options), out)
             return
+        elif workload is not None and target_percent is not None:
+            request = make_request(workload, options)
+            passes = repeats.run_until_narrow(request, out, target_percent)
         elif workload is not None:
             passes = command.run(make_request(workload, options), out)
         else:

@@ -12,6 +12,9 @@ from statistics import fmean
 
 from rules.metrics.figures import student_t95
 
+_NORMAL95 = 1.9599
+"""The two-sided 95 % quantile of the normal distribution, rounded down."""
+
 
 @dataclass(frozen=True)
 class Repeat:
@@ -108,3 +111,13 @@ def least_difference_percent(spread: Component) -> float:
     """The difference of two single values with this spread that is larger than chance by a
     two-sided test at 5 %, in percent."""
     return student_t95(spread.degrees_of_freedom) * spread.percent * math.sqrt(2)
+
+
+def count_needed_runs(sd_percent: float, target_percent: float) -> int:
+    """How many runs with this standard deviation have a mean whose 95 % interval by Student's t is
+    at most `target_percent` > 0 on either side; at least two."""
+    # Student's quantile exceeds that of the normal distribution, so fewer runs cannot do.
+    runs = max(2, math.ceil((_NORMAL95 * sd_percent / target_percent) ** 2))
+    while student_t95(runs - 1) * sd_percent > target_percent * math.sqrt(runs):
+        runs += 1
+    return runs

@@ -156,6 +156,7 @@ def test_run_has_few_options():
         "--sm-clock",
         "--smoke",
         "--system",
+        "--until-ci",
         "--variant",
         "--weights",
         "-o",

@@ -31,6 +31,7 @@ from harness.run import batch_size as batchsize
 from harness.run import command
 from harness.run import run_directory as rundir
 from harness.run.plan import MachineError
+from harness.run.repeats import find_repeats
 from harness.run.session import RunFailed, RunUnwritable
 
 pytestmark = pytest.mark.xdist_group("session")
@@ -42,7 +43,8 @@ def workers_find_the_tests(monkeypatch):
 
 
 def test_a_run_leaves_a_bundle_that_lacks_only_its_signature(tmp_path):
-    bundle = carry_out(make_test_plan(), tmp_path)
+    plan = make_test_plan()
+    bundle = carry_out(plan, tmp_path)
     assert [f for f in judge(bundle, signed=False).findings if f.severity == "error"] == []
     evidence = read_evidence(bundle)
     assert len(evidence.result["epochs"]) == 11
@@ -59,6 +61,11 @@ def test_a_run_leaves_a_bundle_that_lacks_only_its_signature(tmp_path):
     assert abs(before["wall_ns"] / 1e9 - time.time()) < 600
     assert not (tmp_path / ".running").exists()
     assert wait_until_gone(tmp_path)
+    # It is a repeat of its own plan and of no other one (`--until-ci`).
+    joules_per_item = evidence.result["headline"]["joules_per_item"]["mean"]
+    assert find_repeats(plan, tmp_path) == {plan.seed: joules_per_item}
+    for change in ({"batch_size": 8}, {"cap_w": 500.0}, {"source_sha256": "0" * 64}):
+        assert find_repeats(replace(plan, **change), tmp_path) == {}
 
 
 def test_two_ranks_have_each_their_own_accelerator_and_equal_batches(tmp_path, capsys):

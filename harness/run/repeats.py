@@ -1,0 +1,206 @@
+"""`bench-submit run --until-ci`: repeat a run until the interval over runs of J per item is narrow.
+
+Each run is a bundle of its own, with the next seed. Bundles of earlier calls in the same directory
+count if they are repeats of the request, so the same command continues after an interruption. The
+interval is over runs on the same accelerators: it does not contain the differences between boards.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from checker.engine import judge
+from harness.run import command
+from harness.run.plan import Plan, PlanError, RunRequest
+from harness.run.run_directory import STATE_FILE
+from rules.bundle_format.records import Json
+from rules.declarations.run import RunDeclaration
+from rules.declarations.system import EnvironmentDeclaration
+from rules.finding import Severity, format_count
+from rules.metrics.energy import MetricsError
+from rules.metrics.figures import Estimate, estimate_mean
+from rules.metrics.figures_json import figures_from_json
+from rules.metrics.spread import count_needed_runs
+
+MIN_RUNS = 3
+"""Fewer runs do not determine their spread."""
+MAX_RUNS = 20
+
+
+def run_until_narrow(run_request: RunRequest, out: Path, target_percent: float) -> bool:
+    """Repeat the requested run until the 95 % interval over runs of its J per item is at most
+    `target_percent` of the mean on either side. Returns whether it is.
+
+    Ends without that after `MAX_RUNS`, or when even half of the standard deviation so far would
+    need more, or after a run whose bundle does not pass the check. Raises PlanError for a request
+    that cannot be repeated, and the errors of `harness.run.command.run`.
+    """
+    _refuse_unrepeatable(run_request)
+    # With simulated boards, each run starts a simulator of its own.
+    with command.simulate_boards(run_request.simulate):
+        plan = command.plan_run(run_request, out)
+    runs = find_repeats(plan, out)
+    while True:
+        estimate = estimate_mean(list(runs.values())) if runs else None
+        command.print_line(describe_interval(estimate, target_percent))
+        if estimate is not None and is_narrow(estimate, target_percent):
+            return True
+        if reason := explain_end(estimate, target_percent):
+            command.print_line(reason)
+            return False
+        seed = next(s for s in range(run_request.seed, 2**32) if s not in runs)
+        unfinished = find_unfinished(plan, out, seed)
+        passes = (
+            command.run(replace(run_request, seed=seed), out)
+            if unfinished is None
+            else command.resume(unfinished)
+        )
+        if not passes:
+            command.print_line(f"the run with seed {seed} does not pass the check; no further runs")
+            return False
+        runs = find_repeats(plan, out)
+        if seed not in runs:
+            command.print_line(
+                f"the run with seed {seed} is no repeat of the others: its code, settings or "
+                "accelerators differ; no further runs"
+            )
+            return False
+
+
+def _refuse_unrepeatable(run_request: RunRequest) -> None:
+    if run_request.nodes > 1:
+        raise PlanError("--until-ci: runs over several nodes are not repeated; leave out one")
+    if run_request.batch == "auto":
+        raise PlanError(
+            "--batch auto: each run would search for a batch size of its own; give a number with "
+            "--until-ci"
+        )
+
+
+def is_narrow(estimate: Estimate, target_percent: float) -> bool:
+    """Whether the mean over runs comes from enough runs and has a narrow interval."""
+    return estimate.n >= MIN_RUNS and 100 * estimate.half_width <= target_percent * estimate.mean
+
+
+def explain_end(estimate: Estimate | None, target_percent: float) -> str | None:
+    """Why further runs would not make the interval narrow; None if they may."""
+    if estimate is None or estimate.sd is None or estimate.n < MIN_RUNS:
+        return None
+    sd_percent = 100 * estimate.sd / estimate.mean
+    needed = count_needed_runs(sd_percent, target_percent)
+    spread = f"the standard deviation over runs is {sd_percent:.2g} %"
+    if estimate.n >= MAX_RUNS:
+        return (
+            f"the interval is not within {target_percent:g} % after {MAX_RUNS} runs, the most that "
+            f"are made: {spread}, which needs about {needed} runs"
+        )
+    if count_needed_runs(sd_percent / 2, target_percent) > MAX_RUNS:
+        return (
+            f"the interval cannot be within {target_percent:g} % after {MAX_RUNS} runs, the most "
+            f"that are made: {spread}, which needs about {needed} runs, and half of it would need "
+            "more than that too"
+        )
+    return None
+
+
+def describe_interval(estimate: Estimate | None, target_percent: float) -> str:
+    """The state of the repeats as a line."""
+    aim = f"the aim is {target_percent:g} % after at least {MIN_RUNS} runs"
+    if estimate is None:
+        return f"no repeats so far; {aim}"
+    runs = format_count(estimate.n, "run")
+    if estimate.ci95 is None:
+        return f"{estimate.mean:.4g} J per item over {runs}; {aim}"
+    return (
+        f"{estimate.mean:.4g} J per item \u00b1 {100 * estimate.half_width / estimate.mean:.2g} % "
+        f"over {runs} on the same accelerators (95 %); {aim}"
+    )
+
+
+def find_repeats(plan: Plan, out: Path) -> dict[int, float]:
+    """J per item of the finished runs in `out` that repeat the plan, by seed. A bundle that does
+    not pass the check does not count, and of two with one seed the first by name."""
+    joules_by_seed: dict[int, float] = {}
+    paths = out.iterdir() if out.is_dir() else ()
+    for path in sorted(p for p in paths if p.is_dir() and not p.name.startswith(".")):
+        result, environment = (_read(path / f"{name}.json") for name in ("result", "environment"))
+        try:
+            if not _is_repeat(plan, result, environment):
+                continue
+            joules = figures_from_json(result).headline.joules_per_item
+        # A directory can hold any file of these names.
+        except (KeyError, TypeError, ValueError, AttributeError, MetricsError):
+            continue
+        errors = any(f.severity == Severity.ERROR for f in judge(path, signed=False).findings)
+        if joules is not None and joules.mean > 0 and not errors:
+            joules_by_seed.setdefault(result["settings"]["seed"], joules.mean)
+    return joules_by_seed
+
+
+def _is_repeat(plan: Plan, result: Json, environment: Json) -> bool:
+    run = RunDeclaration.from_document(result)
+    return dict(_describe_plan(plan)) == dict(
+        _describe_result(run, EnvironmentDeclaration.from_document(environment))
+    )
+
+
+def _describe_plan(plan: Plan) -> Iterator[tuple[str, object]]:
+    """What the repeats of a run have in common, by name."""
+    yield "workload", (plan.workload, plan.size, plan.standing)
+    yield "implementation", (plan.implementation, plan.implementation_sha256, plan.variant)
+    yield "source", plan.source_sha256
+    yield "meter", plan.meter
+    yield "accelerators", sorted(device.uuid for device in plan.devices)
+    yield "cap and clock", (plan.cap_w, plan.sm_clock_mhz)
+    yield "batch size", plan.batch_size
+    yield "epoch", plan.epoch_s
+    yield "options", dict(plan.options)
+    yield "requests", plan.requests and asdict(plan.requests)
+    yield "weights", plan.weights is None
+    yield "corpus", plan.corpus is None
+
+
+def _describe_result(
+    run: RunDeclaration, environment: EnvironmentDeclaration
+) -> Iterator[tuple[str, object]]:
+    """The same of a finished run."""
+    implementation, settings = run.implementation, run.settings
+    yield "workload", (run.workload, run.size, run.standing)
+    yield "implementation", (implementation.name, implementation.sha256, implementation.variant)
+    yield "source", environment.source_sha256
+    yield "meter", run.sampling.meter
+    yield "accelerators", sorted(uuid for rank in run.ranks for uuid in rank.accelerators)
+    yield "cap and clock", (run.power.cap_w, run.power.sm_clock_mhz)
+    yield "batch size", settings.batch_size
+    yield "epoch", settings.epoch_target_s
+    yield "options", dict(settings.options or {})
+    yield "requests", settings.requests and asdict(settings.requests)
+    yield "weights", settings.weights == "seeded"
+    yield "corpus", settings.corpus_sha256 is None
+
+
+def find_unfinished(plan: Plan, out: Path, seed: int) -> Path | None:
+    """The directory of an interrupted run in `out` that repeats the plan with this seed; None
+    without one."""
+    for directory in sorted(out.glob(".*.running"), reverse=True):
+        try:
+            unfinished = Plan.load(directory)
+        except PlanError:
+            continue
+        if (
+            (directory / STATE_FILE).exists()
+            and unfinished.seed == seed
+            and dict(_describe_plan(unfinished)) == dict(_describe_plan(plan))
+        ):
+            return directory
+    return None
+
+
+def _read(path: Path) -> Json:
+    """The JSON object in a file, or an empty one if the file holds none."""
+    try:
+        value = json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
