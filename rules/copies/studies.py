@@ -4,9 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
-from rules.copies.search import join_with_first, list_copies, order_runs
+from rules.copies.search import count_repetitions, list_copies, order_runs
 from rules.fingerprints import Hashes
 from rules.summaries.study_summary import SessionSummary, StudySummary
 
@@ -31,10 +29,8 @@ def find_shared_sessions(
     left out (`continues`)."""
     sessions = [(study, session) for study in order_runs(studies) for session in study.sessions]
     hashes = [sequences_of(session) for _, session in sessions]
-    owners, firsts = join_with_first(hashes)[:2]
-    pairs, counts = np.unique(np.stack([owners, firsts]), axis=1, return_counts=True)
     shared: dict[Path, SharedSession] = {}
-    for (later, earlier), count in zip(pairs.T.tolist(), counts.tolist(), strict=True):
+    for later, earlier, count in count_repetitions(hashes):
         (study, session), (other, other_session) = sessions[later], sessions[earlier]
         is_continued = session.sha256 == other_session.sha256 and continues(study, other)
         if study.path == other.path or is_continued:

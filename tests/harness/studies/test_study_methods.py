@@ -25,7 +25,11 @@ from harness.studies.plan import (
 )
 from harness.studies.planning import StudyRequest
 from harness.studies.records import PartWindow
+from rules.bundle_format.files import read_files
 from rules.finding import Severity
+from rules.studies.bundle import StudyBundle
+from rules.summaries.study_summary import summarize_study
+from rules.views import open_view
 
 SUBMISSIONS = TESTS.parent / "submissions"
 COMMITTED = next(SUBMISSIONS.glob("reference/*/20261123T012803Z-image-inference-*"))
@@ -131,3 +135,14 @@ def test_committed_study_of_method_1_0_is_continued_by_method_1_1(tmp_path: Path
     findings = judge(bundle, signed=False).findings
     # The sizes of simulated models are those of timm's table, and not those that PyTorch counts.
     assert {f.rule for f in findings if f.severity == Severity.ERROR} == {"Y117"}
+    # Y131 lets a study contain the sessions of one that it continues.
+    assert list_sessions(bundle)[:3] == list_sessions(COMMITTED)
+
+
+def list_sessions(bundle: Path) -> list[str]:
+    """The digests of the sessions of a study, as rules across studies see them."""
+    view = open_view(bundle, read_files(bundle))
+    assert isinstance(view, StudyBundle)
+    summary = summarize_study(view)
+    assert summary is not None
+    return [session.sha256 for session in summary.sessions]
