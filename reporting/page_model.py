@@ -8,6 +8,7 @@ from reporting.collect import Collected, read_bundle
 from reporting.report_table import ReportTable
 from reporting.results_model import ResultRow, sort_results
 from reporting.sections import compare, overview, planning, results
+from reporting.sections.axis_sweeps import build_axis_tables
 from reporting.sections.cells import BundleLink
 from reporting.sections.control import add_control_shares, build_control_table
 from reporting.sections.data_sheets.boards import build_board_table
@@ -230,6 +231,7 @@ def _build_run_tables(
         title = f"{workload.title}: {prefix}gains of whole nodes"
         node_gain_table = build_node_gain_table(workload, sweeps, f"{id}-node-gains", title)
         yield from (table for table in (settings_table, node_gain_table) if table is not None)
+    yield from build_axis_tables(workload, rows, link, id, prefix)
     if scaled_runs := find_scaled_runs(rows):
         title = f"{workload.title}: {prefix}scaling over accelerators{title_suffix}"
         yield build_scaling_table(workload, scaled_runs, link, f"{id}-scaling", title)

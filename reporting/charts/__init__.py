@@ -15,6 +15,8 @@ from checker.judging.workers import block_sigint
 from reporting.charts.chart import Chart, DrawnChart
 from reporting.report_table import ReportTable
 
+AXIS_TABLES = ("batch", "concurrency", "clock", "gpus", "precision", "variant")
+"""The ends of the ids of tables of sweeps over other settings than the cap."""
 _MAX_SERIAL_TABLES = 3
 """So few tables are drawn faster than processes start."""
 
@@ -35,6 +37,7 @@ def build_charts(table: ReportTable) -> list[Chart]:
     builders: Mapping[str, Callable[[ReportTable], list[Chart]]] = {
         "results": lambda t: [*curves.build_result_charts(t), *bars.build_energy_chart(t)],
         "sweeps": curves.build_sweep_charts,
+        **dict.fromkeys(AXIS_TABLES, curves.build_axis_charts),
         "scaling": bars.build_scaling_chart,
         "factors": bars.build_naive_chart,
         "best": bars.build_best_charts,

@@ -33,6 +33,9 @@ WITHHELD = "Hollow points on a line: the result is not compared; the table gives
 CROSSED = "Crossed points: the figure is above the peak of the board; the table gives the reason."
 PUBLISHED = "Triangles on dashed lines: published figures."
 _CAP = "cap_w"
+_VALUE = "value"
+_MAX_LINEAR_RATIO = 4
+"""Up to this ratio of the highest to the lowest value, an axis is linear."""
 _RATE = "items_per_s_per_accelerator"
 _EFFICIENCY, _WITH_NODE = "items_per_joule", "node_items_per_joule_assumed"
 _LARGEST_SHARE_W = 200.0
@@ -113,6 +116,35 @@ def build_sweep_charts(table: ReportTable) -> list[Chart]:
     return [chart for chart in candidates if chart]
 
 
+def build_axis_charts(table: ReportTable) -> list[Chart]:
+    """Efficiency, throughput, energy gain and extra time against the value of another axis than the
+    cap."""
+    best = "Larger points: least energy of each sweep. "
+    against = table.get_column(_VALUE).title
+    candidates = [
+        _build_cap_chart(
+            table, key, name, f"{title} against {against}", about, height, large_if, x_key=_VALUE
+        )
+        for key, name, title, about, height, large_if in (
+            (_EFFICIENCY, "efficiency", "Efficiency", best, HEIGHT, "datum.best"),
+            ("items_per_s", "throughput", "Throughput", "", HEIGHT, "false"),
+            ("energy_gain_percent", "energy", "Energy gain", "", _SMALL_HEIGHT, "false"),
+            ("extra_time_percent", "time", "Extra time", "", _SMALL_HEIGHT, "false"),
+        )
+    ]
+    return [chart for chart in candidates if chart]
+
+
+def _make_x_axis(table: ReportTable, key: str, data: Data) -> Any:
+    """Caps and clocks differ by parts, batch sizes by factors; names have no distance."""
+    if any(isinstance(row[key], str) for row in data):
+        return alt.X(f"{key}:N", title=table.get_column(key).label)
+    values = select_numbers(data, key)
+    if key == _VALUE and max(values) / min(values) > _MAX_LINEAR_RATIO:
+        return make_log_axis(alt.X, key, table.get_column(key).label, values)
+    return make_linear_axis(alt.X, table, key, data)
+
+
 def _build_cap_chart(
     table: ReportTable,
     key: str,
@@ -121,29 +153,30 @@ def _build_cap_chart(
     about: str,
     height: int = HEIGHT,
     large_if: str = "false",
+    x_key: str = _CAP,
 ) -> Chart | None:
-    """A chart of `key` against cap with one line per configuration. Lines join the means of
-    repeated runs. None unless there are two caps."""
-    data = [row for row in table.data if row[_CAP] is not None and row.get(key) is not None]
+    """A chart of `key` against the cap, or the column `x_key`, with one line per configuration.
+    Lines join the means of repeated runs. None unless there are two caps."""
+    data = [row for row in table.data if row[x_key] is not None and row.get(key) is not None]
     # A single cap makes no line.
-    if len({row[_CAP] for row in data}) < 2:
+    if len({row[x_key] for row in data}) < 2:
         return None
     styles = assign_styles(data)
-    x, y = make_linear_axis(alt.X, table, _CAP, data), make_linear_axis(alt.Y, table, key, data)
+    x, y = _make_x_axis(table, x_key, data), make_linear_axis(alt.Y, table, key, data)
     base = (
         alt.Chart(alt.NamedData(table.id))
-        .transform_filter(f"datum.{_CAP} != null && datum['{key}'] != null")
+        .transform_filter(f"datum.{x_key} != null && datum['{key}'] != null")
         .encode(x=x, y=y)
     )
     line = (
         base.transform_filter("!datum.doubt")
         .transform_aggregate(
-            [alt.AggregatedFieldDef(op="mean", field=key, **{"as": key})], groupby=["line", _CAP]
+            [alt.AggregatedFieldDef(op="mean", field=key, **{"as": key})], groupby=["line", x_key]
         )
         # Repeated runs at a cap give several points. The line goes through their mean.
         .mark_line(strokeWidth=1.4, opacity=0.8)
         .encode(
-            order=f"{_CAP}:Q",
+            order=f"{x_key}:{x.shorthand[-1]}",
             stroke=alt.Stroke("line:N", scale=styles.colour, legend=styles.legend),
             strokeDash=alt.StrokeDash("line:N", scale=styles.dash, legend=styles.legend),
         )
@@ -158,7 +191,7 @@ def _build_cap_chart(
         )
         layers.insert(0, zero)
     chart_spec = build_spec(alt.layer(*layers), height)
-    labels = f"{table.get_column(key).label} against {table.get_column(_CAP).label}"
+    labels = f"{table.get_column(key).label} against {table.get_column(x_key).label}"
     alt_text = f"{labels}, {_count_points(data)}"
     return Chart(
         f"{table.id}-{name}", title, f"{about}{_explain_marks(data)}", alt_text, table, chart_spec

@@ -68,7 +68,10 @@ class CapSweep:
     """The name of its line in the charts and of its rows; unique within a section of the page."""
     model: str
     caps: tuple[SweepPoint, ...]
-    default_cap_w: float | None
+    reference_cap_w: float | None
+    """The cap that the others are compared with: the default cap, unless the sweep declares
+    another one."""
+    has_declared_reference: bool
     not_compared: str | None
     """The reason if there is no comparison with the default cap, else None."""
     peak: Peak | None
@@ -78,7 +81,7 @@ class CapSweep:
     def compared_settings(self) -> ComparedSettings | None:
         """Its points as settings; None if they have no reference."""
         points = {f"{cap.point.cap_w:g} W": cap.point for cap in self.caps}
-        reference = points.get(f"{self.default_cap_w:g} W") if self.default_cap_w else None
+        reference = points.get(f"{self.reference_cap_w:g} W") if self.reference_cap_w else None
         return (
             None
             if self.not_compared or reference is None
@@ -121,9 +124,8 @@ def make_point(row: ResultRow) -> Point | None:
 
 def _build_sweep(rows: Sequence[ResultRow], name: str) -> CapSweep:
     points = combine([point_of_row for row in rows if (point_of_row := make_point(row))])
-    default_w, reference_point, no_comparison_reason = _find_reference(
-        points, [row.provenance.run.declaration for row in rows if row.provenance]
-    )
+    runs = [row.provenance.run.declaration for row in rows if row.provenance]
+    reference_w, reference_point, no_comparison_reason = _find_reference(points, runs)
     peak, quadratic_peak = _find_peaks(points)
     caps = []
     for point in points:
@@ -144,7 +146,14 @@ def _build_sweep(rows: Sequence[ResultRow], name: str) -> CapSweep:
             )
         )
     return CapSweep(
-        name, rows[0].model, tuple(caps), default_w, no_comparison_reason, peak, quadratic_peak
+        name=name,
+        model=rows[0].model,
+        caps=tuple(caps),
+        reference_cap_w=reference_w,
+        has_declared_reference=_find_declared_cap_w(runs) is not None,
+        not_compared=no_comparison_reason,
+        peak=peak,
+        quadratic=quadratic_peak,
     )
 
 
@@ -158,16 +167,29 @@ def _find_peaks(points: Sequence[Point]) -> tuple[Peak | None, Peak | None]:
 def _find_reference(
     points: Sequence[Point], runs: Sequence[RunDeclaration]
 ) -> tuple[float | None, Point | None, str | None]:
-    """The default cap, the point at it, and the reason if there is no point to compare with."""
+    """The default cap, or the cap that all runs declare as the reference; the point at it; and the
+    reason if there is no point to compare with."""
+    declared_w = _find_declared_cap_w(runs)
     try:
         # Boards of different default caps have no common reference.
-        default_w = common_default_cap_w(cap_w for run in runs for cap_w in run.default_caps_w)
+        default_w = (
+            declared_w
+            if declared_w is not None
+            else common_default_cap_w(cap_w for run in runs for cap_w in run.default_caps_w)
+        )
     except MetricsError as error:
         return None, None, str(error)
     try:
         return default_w, find_reference(points, default_w), None
     except MetricsError as error:
         return default_w, None, str(error)
+
+
+def _find_declared_cap_w(runs: Sequence[RunDeclaration]) -> float | None:
+    """The reference cap that all runs declare with their sweep; None without one."""
+    caps_w = {(run.sweep.reference or {}).get("cap") if run.sweep else None for run in runs}
+    (cap_w,) = caps_w if len(caps_w) == 1 else (None,)
+    return None if cap_w is None else float(cap_w)
 
 
 def _name_sweeps(groups: Sequence[Sequence[ResultRow]]) -> list[str]:
@@ -250,7 +272,7 @@ def _make_sweep_cells(cap_point: SweepPoint, sweep: CapSweep, link: BundleLink) 
         "evidence": pluralize(cap_point.point.n, "run"),
         "line": sweep.name,
         "cap_w": cap_point.point.cap_w,
-        "default": cap_point.point.cap_w == sweep.default_cap_w,
+        "default": cap_point.point.cap_w == sweep.reference_cap_w,
         "in_force_w": ", ".join(f"{w:g}" for w in cap_point.limits_w) or None,
         "power_w": cap_point.mean_power_w,
         "items_per_s": cap_point.point.items_per_s,
@@ -266,8 +288,8 @@ def _make_sweep_cells(cap_point: SweepPoint, sweep: CapSweep, link: BundleLink) 
 
 
 def _list_notes(cap_point: SweepPoint, sweep: CapSweep) -> Iterator[str]:
-    if cap_point.point.cap_w == sweep.default_cap_w:
-        yield "default cap"
+    if cap_point.point.cap_w == sweep.reference_cap_w:
+        yield "reference" if sweep.has_declared_reference else "default cap"
     if cap_point.best and sweep.peak:
         yield "most efficient" if sweep.peak.edge else "peak"
     if cap_point.comparison and (names := list_not_told_apart(cap_point.comparison)):
@@ -281,7 +303,13 @@ def build_peak_table(
     item = workload.item
     columns = (
         Column("line", "sweep"),
-        Column("default_cap_w", "default cap", "W", "count"),
+        Column(
+            "default_cap_w",
+            "reference cap",
+            "W",
+            "count",
+            about="the default cap, unless the sweep declares another one",
+        ),
         Column("peak_cap_w", "most efficient cap", "W", "count", about="among the measured caps"),
         Column(
             "peak_items_per_joule",
@@ -331,7 +359,7 @@ def _make_peak_cells(sweep: CapSweep) -> Cells:
     low_w, high_w = (quadratic_peak.cap_ci95_w if quadratic_peak else None) or (None, None)
     return {
         "line": sweep.name,
-        "default_cap_w": sweep.default_cap_w,
+        "default_cap_w": sweep.reference_cap_w,
         "peak_cap_w": peak.cap_w if peak and has_peak else None,
         **make_estimate_cells(
             "peak_items_per_joule", peak.items_per_joule if peak and has_peak else None

@@ -197,7 +197,7 @@ def _make_node_gain_cells(sweep: CapSweep) -> Iterator[Cells]:
     rows = [row for cap in sweep.caps for row in cap.rows]
     points = combine([point for row in rows if (point := _make_node_point(row))])
     by_cap = {cap.point.cap_w: cap.comparison for cap in sweep.caps}
-    reference = next((p for p in points if p.cap_w == sweep.default_cap_w), None)
+    reference = next((p for p in points if p.cap_w == sweep.reference_cap_w), None)
     if len(points) < 2 or reference is None:
         return
     for point in points:

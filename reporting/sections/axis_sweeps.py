@@ -1,0 +1,257 @@
+"""Sweeps over other settings than the cap: batch size, requests in flight, locked SM clock,
+accelerators, precision and variant."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from reporting.report_table import Column, ReportTable
+from reporting.results_model import ResultRow, format_accelerator_count, name_submitted_line
+from reporting.sections.cells import MARK_COLUMNS, BundleLink, Cells, make_mark_cells, pluralize
+from reporting.sections.gains import list_not_told_apart, make_gain_cells, make_gain_columns
+from reporting.sections.sweeps import make_point
+from rules.bundle_findings import are_clocks_changed
+from rules.metrics.figures import estimate_mean
+from rules.metrics.gains import compare
+from rules.metrics.sweeps import Point, average_settings
+from rules.run_summary import AXIS_SETTINGS, CONFIGURATION_NAMES
+from rules.workloads import Workload
+
+Value = int | str
+
+
+@dataclass(frozen=True)
+class SweptAxis:
+    """A setting that the runs of a sweep vary."""
+
+    name: str
+    """As bundles name it (`sweep.axes` of result.json)."""
+    title: str
+    unit: str
+    read: Callable[[ResultRow], Value | None]
+    """The value of a run; None without one."""
+    is_declared: bool
+    """Whether only runs that name the axis are a sweep. Other runs that differ in this setting are
+    results of their own."""
+
+
+AXES = (
+    SweptAxis("batch", "batch size", "samples per accelerator", lambda row: row.batch_size, False),
+    SweptAxis("concurrency", "requests in flight", "", lambda row: row.batch_size, False),
+    SweptAxis("sm-clock", "locked SM clock", "MHz", lambda row: row.sm_clock_mhz, False),
+    SweptAxis("gpus", "accelerators", "", lambda row: row.count, True),
+    SweptAxis("precision", "precision", "", lambda row: row.precision, True),
+    SweptAxis("variant", "variant", "", lambda row: row.variant, True),
+)
+
+
+@dataclass(frozen=True)
+class AxisPoint:
+    """The runs at one value of an axis."""
+
+    value: Value | None
+    point: Point
+    rows: tuple[ResultRow, ...]
+
+
+@dataclass(frozen=True)
+class AxisSweep:
+    """Runs that differ in the value of one axis only."""
+
+    name: str
+    """The name of its line in the charts; unique within its table."""
+    points: tuple[AxisPoint, ...]
+    """By ascending value."""
+    reference: Point | None
+    """The point that the others are compared with; None without a comparable one."""
+    reference_value: Value | None
+
+    @property
+    def best(self) -> Point | None:
+        """The most efficient comparable point; None if there are no two to choose from."""
+        candidates = [p.point for p in self.points if _is_comparable(p.point)]
+        if len(candidates) < 2:
+            return None
+        return max(candidates, key=lambda point: point.items_per_joule)
+
+
+def build_axis_tables(
+    workload: Workload, rows: Sequence[ResultRow], link: BundleLink, id: str, prefix: str
+) -> Iterator[ReportTable]:
+    """One table for each axis over which there is a sweep. `rows` are either submitted rows or demo
+    rows."""
+    # The batch size of a server is its number of requests in flight.
+    left_out = "batch" if workload.mode == "inference" else "concurrency"
+    for axis in AXES:
+        if axis.name != left_out and (sweeps := find_axis_sweeps(axis, rows)):
+            suffix = ", not compared" if prefix else ""
+            title = f"{workload.title}: {prefix}sweep over {axis.title}{suffix}"
+            yield _build_table(workload, axis, sweeps, link, f"{id}-{axis.name}", title)
+
+
+def find_axis_sweeps(axis: SweptAxis, rows: Sequence[ResultRow]) -> list[AxisSweep]:
+    """The sweeps over an axis among the rows, by name."""
+    groups: dict[tuple[object, ...], list[ResultRow]] = {}
+    for row in rows:
+        if row.provenance is None or row.mean_power_w is None or make_point(row) is None:
+            continue
+        clocks_changed = axis.name != "sm-clock" and are_clocks_changed(row.provenance.findings)
+        key = (row.cap_w, clocks_changed, *_drop_axis(row.provenance.run.kind, axis))
+        groups.setdefault(key, []).append(row)
+    sweeps = [
+        _build_sweep(axis, runs)
+        for runs in groups.values()
+        if len({axis.read(row) for row in runs}) > 1
+        and (not axis.is_declared or any(_names_axis(row, axis) for row in runs))
+    ]
+    uses = Counter(sweep.name for sweep in sweeps)
+    return sorted(
+        (
+            replace(sweep, name=f"{sweep.name} ({n})") if uses[sweep.name] > 1 else sweep
+            for n, sweep in enumerate(sweeps, start=1)
+        ),
+        key=lambda sweep: sweep.name,
+    )
+
+
+def _drop_axis(kind: tuple[object, ...], axis: SweptAxis) -> Iterator[object]:
+    """The entries of `rules.run_summary.submission_key` that the axis leaves unchanged."""
+    directory, system, *settings = kind
+    yield from (directory, system)
+    for name, value in zip(CONFIGURATION_NAMES, settings, strict=True):
+        if name not in AXIS_SETTINGS[axis.name]:
+            yield value
+
+
+def _names_axis(row: ResultRow, axis: SweptAxis) -> bool:
+    label = row.provenance.run.declaration.sweep if row.provenance else None
+    return label is not None and axis.name in (label.axes or ())
+
+
+def _build_sweep(axis: SweptAxis, rows: Sequence[ResultRow]) -> AxisSweep:
+    rows_by_value: dict[Value | None, list[ResultRow]] = {}
+    # Runs without a value, such as those without a locked clock, come first.
+    for row in sorted(rows, key=lambda row: _sort_key(axis.read(row))):
+        rows_by_value.setdefault(axis.read(row), []).append(row)
+    points = average_settings(
+        [[p for row in runs if (p := make_point(row))] for runs in rows_by_value.values()]
+    )
+    axis_points = tuple(
+        AxisPoint(value, point, tuple(rows_by_value[value]))
+        for value, point in zip(rows_by_value, points, strict=True)
+    )
+    reference_value = _find_reference_value(axis, rows, axis_points[0].value)
+    reference = next(
+        (p.point for p in axis_points if p.value == reference_value and _is_comparable(p.point)),
+        None,
+    )
+    return AxisSweep(_name_sweep(axis, rows[0]), axis_points, reference, reference_value)
+
+
+def _sort_key(value: Value | None) -> tuple[bool, Any]:
+    return value is not None, value
+
+
+def _find_reference_value(
+    axis: SweptAxis, rows: Sequence[ResultRow], lowest: Value | None
+) -> Value | None:
+    """The reference that all sweeps of the runs declare, or else the lowest value."""
+    declared = set()
+    for row in rows:
+        label = row.provenance.run.declaration.sweep if row.provenance else None
+        if label is not None and _names_axis(row, axis):
+            declared.add((label.reference or {}).get(axis.name))
+    (reference,) = declared if len(declared) == 1 else (lowest,)
+    return reference if isinstance(reference, int | str | None) else lowest
+
+
+def _is_comparable(point: Point) -> bool:
+    """A machine without caps cannot show that one held."""
+    return point.enforced is not False and point.plausible
+
+
+def _name_sweep(axis: SweptAxis, row: ResultRow) -> str:
+    fixed_row = replace(
+        row,
+        sm_clock_mhz=None if axis.name == "sm-clock" else row.sm_clock_mhz,
+        count=None if axis.name == "gpus" else row.count,
+    )
+    name = name_submitted_line(fixed_row)
+    if axis.name in ("precision", "variant"):
+        name = f"{row.system}{format_accelerator_count(row)}"
+    return name if row.cap_w is None else f"{name} · {row.cap_w:g} W"
+
+
+ABOUT = (
+    "A sweep is a set of runs that differ only in this setting. Gain and extra time compare the "
+    "same work with the run at the reference, which the sweep declares; without a declaration it "
+    "is the lowest value. A positive gain is better, a positive extra time is worse. Several runs "
+    "at one value are averaged. Intervals of 95 % come from the spread between repeated runs where "
+    "the sweep has any, else from the epochs of the single runs."
+)
+
+
+def _build_table(
+    workload: Workload,
+    axis: SweptAxis,
+    sweeps: Sequence[AxisSweep],
+    link: BundleLink,
+    id: str,
+    title: str,
+) -> ReportTable:
+    item = workload.item
+    is_number = any(isinstance(p.value, int) for sweep in sweeps for p in sweep.points)
+    columns = (
+        Column("line", "sweep"),
+        Column("value", axis.title, axis.unit, "count" if is_number else "text"),
+        Column("power_w", "mean power", "W per accelerator", "number"),
+        Column("items_per_s", "throughput", f"{item}s/s, all accelerators", "number"),
+        Column("joules_per_item", "energy", f"J/{item}", "number"),
+        Column("items_per_joule", "efficiency", f"{item}s/J", "number"),
+        *make_gain_columns(item, "at the reference"),
+        Column("best", "best", hidden=True, about="most efficient value among the comparable ones"),
+        Column("note", "note"),
+        Column("n", "runs", "", "count", hidden=True),
+        Column("evidence", "evidence", form="evidence"),
+        *(column for column in MARK_COLUMNS if column.key in _MARKS),
+    )
+    cells = tuple(_make_cells(sweep, point, link) for sweep in sweeps for point in sweep.points)
+    return ReportTable(id, title, columns, cells, ABOUT)
+
+
+_MARKS = ("doubt", "implausible", "bundle", "model", "standing")
+
+
+def _make_cells(sweep: AxisSweep, axis_point: AxisPoint, link: BundleLink) -> Cells:
+    point, row = axis_point.point, axis_point.rows[0]
+    marks = make_mark_cells(row, link)
+    powers_w = [row.mean_power_w.value for row in axis_point.rows if row.mean_power_w]
+    comparison = compare(point, sweep.reference) if sweep.reference else None
+    notes = []
+    if axis_point.value == sweep.reference_value:
+        notes.append("reference" if sweep.reference else "reference, not comparable")
+    if point is sweep.best:
+        notes.append("least energy")
+    if comparison and (names := list_not_told_apart(comparison)):
+        notes.append(f"not told apart from the reference: {', '.join(names)}")
+    doubts = (doubt for row in axis_point.rows if (doubt := row.doubt or row.implausible))
+    return {
+        **{key: marks[key] for key in ("model", "standing", "implausible")},
+        "bundle": " ".join(
+            link(run.provenance.run.path) for run in axis_point.rows if run.provenance
+        ),
+        "evidence": pluralize(point.n, "run"),
+        "line": sweep.name,
+        "value": axis_point.value,
+        "power_w": estimate_mean(powers_w).mean,
+        "items_per_s": point.items_per_s,
+        "joules_per_item": point.joules_per_item,
+        "items_per_joule": point.items_per_joule,
+        **make_gain_cells(comparison),
+        "best": point is sweep.best,
+        "note": ", ".join(notes) or None,
+        "n": point.n,
+        # The reason must not appear twice in one row.
+        "doubt": next(doubts, None) if row.implausible is None else row.doubt,
+    }

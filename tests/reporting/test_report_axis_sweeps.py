@@ -1,0 +1,126 @@
+"""The report's tables and charts of sweeps over other settings than the cap."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from conftest import Submissions
+from support.bundles import rederive
+from support.report.report_runs import add_sweep, convert_to_baseline, make_run_at_cap
+
+from reporting.charts import build_charts
+from reporting.collect import collect
+from reporting.page_model import build_page_model
+from reporting.report_table import ReportTable
+from rules.testing.frames import EvidenceFrames
+
+AXES = ("batch", "concurrency", "sm-clock", "gpus", "precision", "variant")
+
+
+def make_run_with_batch(batch_size: int, rate: float) -> EvidenceFrames:
+    evidence = make_run_at_cap(700, rate)
+    evidence.batches["items"] = evidence.result["settings"]["batch_size"] = batch_size
+    rederive(evidence)
+    return evidence
+
+
+def name_sweep(
+    evidence: EvidenceFrames, place: int, runs: int, axis: str, **reference: object
+) -> EvidenceFrames:
+    label = {"id": "a-sweep", "place": place, "of": runs, "repeat": 1, "order": "random", "seed": 1}
+    evidence.result["sweep"] = {**label, "axes": [axis], "reference": reference}
+    return evidence
+
+
+def build_tables(submissions: Submissions) -> dict[str, ReportTable]:
+    """The tables of sweeps over other settings than the cap, by their ids."""
+    page = build_page_model(collect([submissions.root]), Path.as_posix)
+    assert [v.findings for v in page.collected.rejected] == []
+    return {table.id: table for table in page.tables if table.id.endswith(AXES)}
+
+
+def test_runs_that_differ_in_the_batch_size_are_compared_with_the_smallest(
+    submissions: Submissions,
+) -> None:
+    add_sweep(
+        submissions,
+        make_run_with_batch(1024, 0.9),
+        make_run_with_batch(256, 0.9),
+        make_run_with_batch(512, 1.0),
+    )
+    (table,) = build_tables(submissions).values()
+    assert [row["value"] for row in table.rows] == [256, 512, 1024]
+    assert [str(row["note"]).partition(",")[0] for row in table.rows] == [
+        "reference",
+        "None",
+        "least energy",
+    ]
+    smallest, _, best = table.rows
+    energy_ratio = best["joules_per_item"] / smallest["joules_per_item"]
+    time_ratio = smallest["items_per_s"] / best["items_per_s"]
+    assert best["energy_gain_percent"] == pytest.approx(100 * (1 - energy_ratio))
+    assert best["extra_time_percent"] == pytest.approx(100 * (time_ratio - 1))
+    assert best["gain_minus_extra_time_points"] == pytest.approx(
+        100 * (2 - energy_ratio - time_ratio)
+    )
+    assert best["edp_gain_percent"] == pytest.approx(100 * (1 - energy_ratio * time_ratio))
+    assert best["eds_gain_k2_percent"] == pytest.approx(50 * (2 - energy_ratio - time_ratio))
+    assert smallest["energy_gain_percent"] == 0
+    assert best["line"].endswith("700 W")
+    charts = {chart.id: chart for chart in build_charts(table)}
+    assert list(charts) == [
+        f"resnet50-train-batch-{name}" for name in ("efficiency", "throughput", "energy", "time")
+    ]
+    # The batch sizes span a factor of four, which a linear axis shows.
+    assert '"type": "log"' not in str(charts["resnet50-train-batch-efficiency"].spec)
+
+
+def test_sweep_declares_its_reference(submissions: Submissions) -> None:
+    runs = [make_run_with_batch(256, 0.9), make_run_with_batch(1024, 0.9)]
+    add_sweep(
+        submissions,
+        *(name_sweep(run, place, 2, "batch", batch=1024) for place, run in enumerate(runs, 1)),
+    )
+    (table,) = build_tables(submissions).values()
+    assert [row["note"] for row in table.rows][1].startswith("reference")
+    assert table.rows[1]["energy_gain_percent"] == 0 != table.rows[0]["energy_gain_percent"]
+
+
+def test_reference_cap_that_a_sweep_declares_replaces_the_default_cap(
+    submissions: Submissions,
+) -> None:
+    runs = [make_run_at_cap(500, 0.9), make_run_at_cap(700, 1.0)]
+    for place, run in enumerate(runs, 1):
+        name_sweep(run, place, 2, "cap", cap=500)
+    add_sweep(submissions, *runs)
+    page = build_page_model(collect([submissions.root]), Path.as_posix)
+    (table,) = [table for table in page.tables if table.id == "resnet50-train-sweeps"]
+    notes = [str(row["note"]).partition(",")[0] for row in table.rows]
+    assert notes == ["reference", "None"]
+    assert table.rows[0]["energy_gain_percent"] == 0 != table.rows[1]["energy_gain_percent"]
+
+
+def test_variants_are_a_sweep_only_if_the_runs_say_so(submissions: Submissions) -> None:
+    runs = [convert_to_baseline(make_run_at_cap(700, 0.5)), make_run_at_cap(700, 1.0)]
+    add_sweep(submissions, *runs)
+    assert not build_tables(submissions)
+    shutil.rmtree(submissions.root / "example")
+    for place, run in enumerate(runs, 1):
+        name_sweep(run, place, 2, "precision", precision="bf16")
+    add_sweep(submissions, *runs)
+    (table,) = build_tables(submissions).values()
+    assert [(row["value"], str(row["note"]).partition(",")[0]) for row in table.rows] == [
+        ("bf16", "reference"),
+        ("tf32", "None"),
+    ]
+    assert build_charts(table)
+
+
+def test_runs_that_differ_in_batch_size_and_cap_are_a_sweep_at_each_cap(
+    submissions: Submissions,
+) -> None:
+    runs = [make_run_with_batch(size, rate) for size, rate in ((512, 0.9), (1024, 1.0))]
+    other_cap = make_run_at_cap(500, 0.8)
+    add_sweep(submissions, *runs, other_cap)
+    (table,) = build_tables(submissions).values()
+    assert [row["value"] for row in table.rows] == [512, 1024]
