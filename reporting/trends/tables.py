@@ -6,6 +6,7 @@ from reporting.report_table import Column, ReportTable
 from reporting.sections.cells import BundleLink, Cells
 from reporting.trends.own import OwnBoard, OwnModel
 from rules.studies.metrics.fits import Coefficient
+from rules.studies.trends.checks import recompute_checks
 from rules.studies.trends.estimators import TrendEstimate
 from rules.studies.trends.figures import TrendFigures
 from rules.studies.trends.records import LanguageModel, TrendsStudy, VisionModel
@@ -27,7 +28,7 @@ def build_tables(
         "own_models": _build_own_model_table(figures, models),
         "models": _build_model_table(study, figures),
         "boards": _build_board_table(study),
-        "checks": _build_check_table(study),
+        "checks": _build_check_table(study, figures),
     }
     return {name: table for name, table in tables.items() if table.rows}
 
@@ -219,15 +220,21 @@ def _build_board_table(study: TrendsStudy) -> ReportTable:
     return ReportTable(f"{_ID}-boards", "Published boards", columns, rows)
 
 
-def _build_check_table(study: TrendsStudy) -> ReportTable:
+def _build_check_table(study: TrendsStudy, figures: TrendFigures) -> ReportTable:
     columns = (
-        Column("table", "table"),
-        Column("subject", "model"),
+        Column("model", "model"),
         Column("board", "board"),
-        Column("quantity", "quantity"),
-        Column("value", "printed value", form="number"),
-        Column("unit", "unit"),
+        Column("table", "table"),
+        Column("measured", "measured", "J/image", "number", about="published"),
+        Column("measured_fp16", "measured in FP16", "J/image", "number", about="published"),
+        Column("printed_estimate", "printed estimate", "J/image", "number"),
+        Column("trend_joules", "trend estimate", "J/image", "number", about="at the launch"),
+        Column("ratio", "measured over trend", form="number", digits=3),
         Column("note", "note"),
     )
-    rows = tuple(vars(check) for check in study.energy_checks)
-    return ReportTable(f"{_ID}-checks", "Published measurements and estimates", columns, rows)
+    rows = [
+        {**vars(check), "ratio": check.measured_over_trend}
+        for check in recompute_checks(study, figures.cv_efficiency)
+    ]
+    title = "Published measurements and estimates"
+    return ReportTable(f"{_ID}-checks", title, columns, tuple(rows))

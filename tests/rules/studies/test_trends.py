@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rules.studies.trends.checks import recompute_checks
 from rules.studies.trends.estimators import (
     HUMAN_POWER_W,
     TrendEstimate,
@@ -21,15 +22,6 @@ from rules.studies.trends.regressions import TrendLine, count_years, fit_line
 
 ROOT = Path(__file__).parents[3]
 V100_DATE = date(2018, 3, 27)
-LAUNCHES = {
-    "P100": date(2016, 5, 20),
-    "V100": V100_DATE,
-    "RTX 2080 Ti": date(2018, 9, 20),
-    "Nvidia Titan RTX": date(2018, 12, 18),
-    "Nvidia RTX 2080 Ti": date(2018, 9, 20),
-    "Nvidia Tesla T4": date(2018, 9, 13),
-}
-GFLOPS = {"AlexNet": 1.42, "GoogleNet": 3.0, "ResNet50": 7.6, "ResNet-50": 7.6, "Vgg16": 31.0}
 
 
 @pytest.fixture(scope="module")
@@ -159,31 +151,36 @@ def test_front_of_accuracy_and_flops(figures: TrendFigures) -> None:
 def test_estimates_of_table_k10_to_every_printed_digit(
     study: TrendsStudy, figures: TrendFigures
 ) -> None:
-    printed = [e for e in study.energy_checks if (e.table, e.quantity) == ("K.10", "estimate")]
-    assert len(printed) == 12
-    line = _line(figures, "cv-efficiency")
-    for estimate in printed:
-        assert estimate.board is not None
-        joules = TrendEstimate(line, LAUNCHES[estimate.board]).compute_joules(
-            GFLOPS[estimate.subject]
-        )
-        assert f"{joules:.3f}" == f"{estimate.value:.3f}", (estimate.subject, estimate.board)
+    checks = [c for c in recompute_checks(study, figures.cv_efficiency) if c.table == "K.10"]
+    assert len(checks) == 12
+    for check in checks:
+        assert check.trend_joules is not None and check.measured is not None
+        assert f"{check.trend_joules:.3f}" == f"{check.printed_estimate:.3f}", check
+    # What the transcription says of these estimates: 0.4 to 1.4 times the measured energies.
+    ratios = [1 / check.measured_over_trend for check in checks if check.measured_over_trend]
+    assert (round(min(ratios), 1), round(max(ratios), 1)) == (0.4, 1.4)
 
 
 def test_table_k11_exchanges_two_estimates(study: TrendsStudy, figures: TrendFigures) -> None:
-    printed = {
-        e.board: e.value
-        for e in study.energy_checks
-        if e.table == "K.11" and e.quantity == "estimate"
+    checks = {
+        c.board.removeprefix("Nvidia "): c
+        for c in recompute_checks(study, figures.cv_efficiency)
+        if c.table == "K.11"
     }
-    line = _line(figures, "cv-efficiency")
-    joules = {
-        board: TrendEstimate(line, LAUNCHES[str(board)]).compute_joules(GFLOPS["ResNet-50"])
-        for board in printed
-    }
-    assert f"{joules['Nvidia RTX 2080 Ti']:.4f}" == f"{printed['Nvidia RTX 2080 Ti']:.4f}"
-    assert f"{joules['Nvidia Titan RTX']:.4f}" == f"{printed['Nvidia Tesla T4']:.4f}" == "0.0958"
-    assert joules["Nvidia Tesla T4"] == pytest.approx(printed["Nvidia Titan RTX"], abs=1e-4)
+    titan, t4, ti = (checks[name] for name in ("Titan RTX", "Tesla T4", "RTX 2080 Ti"))
+    assert f"{ti.trend_joules:.4f}" == f"{ti.printed_estimate:.4f}" == "0.1021"
+    assert f"{titan.trend_joules:.4f}" == f"{t4.printed_estimate:.4f}" == "0.0958"
+    assert t4.trend_joules == pytest.approx(titan.printed_estimate, abs=1e-4)
+    assert (t4.measured, t4.measured_fp16) == (0.1390, 0.0337)
+    assert t4.note is not None and "exchanged" in t4.note
+
+
+def test_check_of_an_unknown_board_has_no_estimate(
+    study: TrendsStudy, figures: TrendFigures
+) -> None:
+    unknown = replace(study.energy_checks[1], board="TPU v1")
+    (check,) = recompute_checks(replace(study, energy_checks=(unknown,)), figures.cv_efficiency)
+    assert (check.measured, check.trend_joules) == (None, None)
 
 
 def test_estimated_flops_scale_with_the_product(study: TrendsStudy) -> None:
