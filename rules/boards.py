@@ -35,7 +35,8 @@ class Board:
     max_power_w: float | None
     """The highest power limit that can be set."""
     idle_power_w: float | None
-    """A lower bound of the power of a working board: even an idle one draws more."""
+    """A lower bound of the power of a working board: even an idle one draws more. Data sheets have
+    no such figure: it is a bound of this rule book."""
     memory_tb_per_s: float
     """Memory bandwidth."""
     memory_gib: float
@@ -68,10 +69,10 @@ def _make_peaks(
     return {precision: rate for precision, rate in peaks.items() if rate is not None}
 
 
-_HOPPER = _make_peaks(66.9, 66.9, 494.7, 989.4, 1978.9)
-_HOPPER_NVL = _make_peaks(60.0, 60.0, 417.5, 835.5, 1670.5)
-_H100_PCIE = _make_peaks(51.2, 51.2, 378.0, 756.0, 1513.0)
-_AMPERE = _make_peaks(19.5, 19.5, 156.0, 312.0, None)
+_HOPPER_PEAKS = _make_peaks(66.9, 66.9, 494.7, 989.4, 1978.9)
+_HOPPER_NVL_PEAKS = _make_peaks(60.0, 60.0, 417.5, 835.5, 1670.5)
+_H100_PCIE_PEAKS = _make_peaks(51.2, 51.2, 378.0, 756.0, 1513.0)
+_AMPERE_PEAKS = _make_peaks(19.5, 19.5, 156.0, 312.0, None)
 _L40S_PEAKS = _make_peaks(None, 91.6, 183.0, 362.05, 733.0)
 _V100_PEAKS = _make_peaks(7.8, 15.7, None, 125.0, None, has_bf16=False)
 _T4_PEAKS = _make_peaks(None, 8.1, None, 65.0, None, has_bf16=False)
@@ -117,6 +118,13 @@ _GH200 = Source(
 _HGX = Source("NVIDIA HGX platform specifications", f"{_NVIDIA}/hgx/")
 _GB200 = Source("NVIDIA GB200 NVL72 data sheet", f"{_NVIDIA}/gb200-nvl72/")
 _GB300 = Source("NVIDIA GB300 NVL72 data sheet", f"{_NVIDIA}/gb300-nvl72/")
+_B300 = Source("B300 and GB300 at a glance", "https://glennklockwood.com/garden/processors/B300")
+_L40S_CLOCKS = Source(
+    "NVIDIA L40S at a dealer", "https://www.itcreations.com/nvidia-gpu/nvidia-l40s-gpu-accelerator"
+)
+_V100_CLOCKS = Source(
+    "T4 and V100 compared", "https://hmc-tech.com/gpu/nvidia-t4-vs-nvidia-v100-sxm"
+)
 _MI250X = Source("AMD Instinct MI250X data sheet", f"{_AMD}/mi200/mi250x.html")
 _MI300A = Source("AMD Instinct MI300A data sheet", f"{_AMD}/mi300/mi300a.html")
 _MI300X = Source("AMD Instinct MI300X data sheet", f"{_AMD}/mi300/mi300x.html")
@@ -127,43 +135,43 @@ _MI355X = Source("AMD Instinct MI355X data sheet", f"{_AMD}/mi350/mi355x.html")
 # fmt: off
 BOARDS = (
     Board("H200", "NVIDIA", ("NVIDIA H200",),
-          _HOPPER, 700, 40, 4.8, 141, 1980, True, "HBM3e", 700, (_H200,)),
+          _HOPPER_PEAKS, 700, 40, 4.8, 141, 1980, True, "HBM3e", 700, (_H200,)),
     Board("H200 NVL", "NVIDIA", ("NVIDIA H200 NVL",),
-          _HOPPER_NVL, 600, None, 4.8, 141, 1785, False, "HBM3e", None, (_H200,)),
+          _HOPPER_NVL_PEAKS, 600, None, 4.8, 141, None, False, "HBM3e", None, (_H200,)),
     Board("H100", "NVIDIA", ("NVIDIA H100 80GB HBM3",),
-          _HOPPER, 700, 40, 3.35, 80, 1980, True, "HBM3", 700, (_H100,)),
+          _HOPPER_PEAKS, 700, 40, 3.35, 80, 1980, True, "HBM3", 700, (_H100,)),
     Board("H100 94GB HBM2e", "NVIDIA", (),
-          _HOPPER, 700, None, 2.4, 94, 1980, False, "HBM2e", 700, (_H100, _HELMA)),
+          _HOPPER_PEAKS, 700, None, 2.4, 94, None, False, "HBM2e", 700, (_H100, _HELMA)),
     Board("H100 PCIe", "NVIDIA", ("NVIDIA H100 PCIe",),
-          _H100_PCIE, 350, 30, 2.0, 80, 1755, True, "HBM2e", 350, (_H100_BRIEF, _H100)),
+          _H100_PCIE_PEAKS, 350, 30, 2.0, 80, 1755, True, "HBM2e", 350, (_H100_BRIEF, _H100)),
     Board("H100 NVL", "NVIDIA", ("NVIDIA H100 NVL",),
-          _HOPPER_NVL, 400, None, 3.9, 94, None, False, "HBM3", None, (_H100,)),
+          _HOPPER_NVL_PEAKS, 400, None, 3.9, 94, None, False, "HBM3", None, (_H100,)),
     Board("GH200", "NVIDIA", ("NVIDIA GH200 480GB",),
-          _HOPPER, None, None, 4.0, 96, None, False, "HBM3", None, (_GH200,)),
+          _HOPPER_PEAKS, None, None, 4.0, 96, None, False, "HBM3", None, (_GH200,)),
     Board("A100", "NVIDIA", ("NVIDIA A100-SXM4-80GB",),
-          _AMPERE, 400, 30, 2.039, 80, 1410, False, "HBM2e", 400, (_A100,)),
+          _AMPERE_PEAKS, 400, 30, 2.039, 80, 1410, False, "HBM2e", 400, (_A100,)),
     Board("A100 40GB", "NVIDIA", ("NVIDIA A100-SXM4-40GB",),
-          _AMPERE, 400, 30, 1.555, 40, 1410, False, "HBM2", 400, (_A100,)),
+          _AMPERE_PEAKS, 400, 30, 1.555, 40, 1410, False, "HBM2", 400, (_A100,)),
     Board("A100 PCIe 80GB", "NVIDIA", ("NVIDIA A100 80GB PCIe",),
-          _AMPERE, 300, 25, 1.935, 80, 1410, False, "HBM2e", 300, (_A100,)),
+          _AMPERE_PEAKS, 300, 25, 1.935, 80, 1410, False, "HBM2e", 300, (_A100,)),
     Board("A100 PCIe 40GB", "NVIDIA", ("NVIDIA A100-PCIE-40GB",),
-          _AMPERE, 250, 25, 1.555, 40, 1410, False, "HBM2", 250, (_A100_BRIEF, _A100)),
+          _AMPERE_PEAKS, 250, 25, 1.555, 40, 1410, False, "HBM2", 250, (_A100_BRIEF, _A100)),
     Board("L40S", "NVIDIA", ("NVIDIA L40S",),
-          _L40S_PEAKS, 350, None, 0.864, 48, 2520, False, "GDDR6", 350, (_L40S,)),
+          _L40S_PEAKS, 350, None, 0.864, 48, 2520, False, "GDDR6", 350, (_L40S, _L40S_CLOCKS)),
     Board("V100", "NVIDIA", ("Tesla V100-SXM2-32GB",),
-          _V100_PEAKS, 300, None, 0.9, 32, 1530, False, "HBM2", 300, (_V100,)),
+          _V100_PEAKS, 300, None, 0.9, 32, 1530, False, "HBM2", 300, (_V100, _V100_CLOCKS)),
     Board("T4", "NVIDIA", ("Tesla T4",),
-          _T4_PEAKS, 70, None, 0.32, 16, 1590, False, "GDDR6", 70, (_T4,)),
+          _T4_PEAKS, 70, None, 0.32, 16, 1590, False, "GDDR6", 70, (_T4, _V100_CLOCKS)),
     Board("Quadro RTX 6000", "NVIDIA", ("Quadro RTX 6000",),
           _RTX_6000_PEAKS, 260, None, 0.672, 24, None, False, "GDDR6", 260, (_RTX_6000,)),
     Board("B200", "NVIDIA", ("NVIDIA B200",),
           _B200_PEAKS, 1000, None, 7.7, 180, None, False, "HBM3e", None, (_HGX,)),
     Board("B300", "NVIDIA", ("NVIDIA B300 SXM6 AC",),
-          _B300_PEAKS, 1100, None, 8.0, 288, 2032, False, "HBM3e", None, (_HGX,)),
+          _B300_PEAKS, 1100, None, 8.0, 288, None, False, "HBM3e", None, (_HGX, _B300)),
     Board("GB200", "NVIDIA", ("NVIDIA GB200",),
           _GB200_PEAKS, 1200, None, 8.0, 186, None, False, "HBM3e", None, (_GB200,)),
     Board("GB300", "NVIDIA", ("NVIDIA GB300",),
-          _GB300_PEAKS, 1400, None, 8.0, 288, None, False, "HBM3e", None, (_GB300,)),
+          _GB300_PEAKS, 1400, None, 8.0, 288, None, False, "HBM3e", None, (_GB300, _B300)),
     Board("MI250X", "AMD", (),
           _MI250X_PEAKS, 560, None, 3.2, 128, 1700, False, "HBM2e", 500, (_MI250X,)),
     Board("MI300A", "AMD", ("AMD Instinct MI300A",),
