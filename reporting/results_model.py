@@ -30,7 +30,8 @@ Comparison = Literal["level", "shape", "none"]
 
 @dataclass(frozen=True)
 class Figure:
-    """A number and its origin. A measured one is a mean over `n` epochs with its 95 % interval."""
+    """A number and its origin. A measured one is a mean with its 95 % interval: within one run over
+    `n` epochs, or over `n` repeated runs."""
 
     value: float
     kind: Literal["measured", "printed", "assumed", "bound"]

@@ -56,7 +56,7 @@ def build_energy_chart(table: ReportTable) -> list[Chart]:
         else ""
     )
     about = (
-        f"{limit_note}Lower is better. Bars are 95 % intervals over the scored epochs of one run. "
+        f"{limit_note}Lower is better. Bars are 95 % intervals within one run. "
         f"They do not include the spread between boards of one model, about 4 %.{hollow_note}"
     )
     alt_text = (

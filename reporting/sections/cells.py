@@ -125,17 +125,35 @@ def make_estimate_cells(key: str, estimate: Estimate | None) -> Cells:
 
 def make_figure_columns(item: str) -> tuple[Column, Column, Column]:
     """The columns of throughput per accelerator, energy per item and efficiency."""
+    about = "interval of 95 %: within this run for one run, over runs for the mean of several"
     return (
         Column(
             "items_per_s_per_accelerator",
             "throughput",
             f"{item}s/s per accelerator",
             "number",
+            about=about,
             interval=True,
             kinds=True,
         ),
-        Column("joules_per_item", "energy", f"J/{item}", "number", interval=True, kinds=True),
-        Column("items_per_joule", "efficiency", f"{item}s/J", "number", interval=True, kinds=True),
+        Column(
+            "joules_per_item",
+            "energy",
+            f"J/{item}",
+            "number",
+            about=about,
+            interval=True,
+            kinds=True,
+        ),
+        Column(
+            "items_per_joule",
+            "efficiency",
+            f"{item}s/J",
+            "number",
+            about=about,
+            interval=True,
+            kinds=True,
+        ),
     )
 
 
