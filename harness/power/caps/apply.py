@@ -172,7 +172,7 @@ def _restoring(source: PowerSource, path: Path, plan: CapPlan) -> Iterator[Watch
                 limits = [
                     f"{limit.uuid} to {describe_limit(limit)}" for limit in journal.accelerators
                 ]
-                _print_error(f"power limits restored: {', '.join(limits)}")
+                _print_error(f"restored: {', '.join(limits)}")
 
 
 def _leave_out_locks(journal: Journal, unlocked: Container[str]) -> Journal:

@@ -242,7 +242,12 @@ class NvidiaSource(PowerSource, CapControl, ClockControl, CounterApart):
     def reset_sm_clock(self, uuid: str) -> None:
         handle = self._get_handle(uuid)
         with self._report_refusal(f"{uuid}: to unlock the SM clock"):
-            self._nvml.nvmlDeviceResetGpuLockedClocks(handle)
+            try:
+                self._nvml.nvmlDeviceResetGpuLockedClocks(handle)
+            except self._nvml.NVMLError as error:
+                # Boards before Volta list their clocks, but have no lock that could be removed.
+                if error.value != self._nvml.NVML_ERROR_NOT_SUPPORTED:
+                    raise
 
     @contextlib.contextmanager
     def _report_refusal(self, request: str) -> Iterator[None]:

@@ -159,7 +159,7 @@ def test_a_clock_is_locked_on_one_board_and_shows_in_its_readings(source, boards
     ("code", "reason", "kind"),
     [
         (pynvml.NVML_ERROR_NO_PERMISSION, "Insufficient Permissions", NotAllowedError),
-        (pynvml.NVML_ERROR_NOT_SUPPORTED, "Not Supported", MeterError),
+        (pynvml.NVML_ERROR_GPU_IS_LOST, "GPU is lost", MeterError),
         (UNKNOWN_CODE, "Insufficient Resources", MeterError),
     ],
 )
@@ -173,6 +173,16 @@ def test_a_refused_lock_tells_the_reason_of_nvml(source, boards, code, reason, k
             act()
         assert type(error.value) is kind
         assert str(error.value) == f"{A}: {request} was refused by NVML ({reason})"
+
+
+def test_a_board_that_cannot_be_locked_says_so_and_has_no_lock_to_remove(source, boards):
+    """A board before Volta lists its clocks and has no lock. A journal must not wait for its
+    removal for ever."""
+    boards.board[0].fail("nvmlDeviceSetGpuLockedClocks", pynvml.NVML_ERROR_NOT_SUPPORTED)
+    with pytest.raises(MeterError, match=r"1200 MHz was refused by NVML \(Not Supported\)"):
+        source.lock_sm_clock(A, 1200)
+    boards.board[0].fail("nvmlDeviceResetGpuLockedClocks", pynvml.NVML_ERROR_NOT_SUPPORTED)
+    source.reset_sm_clock(A)
 
 
 def test_a_board_without_a_lock_has_no_clocks_and_a_lost_one_is_an_error(source, boards):

@@ -287,7 +287,7 @@ def test_a_signal_while_the_cap_is_held_restores_and_says_so(node, capsys):
     with pytest.raises(Interrupted), interrupts.raise_interrupts(), applied_cap(node.plan()):
         os.kill(os.getpid(), signal.SIGTERM)
         pytest.fail("the signal was not heard")
-    assert capsys.readouterr().err == f"power limits restored: {A} to 700 W, {B} to 700 W\n"
+    assert capsys.readouterr().err == f"restored: {A} to 700 W, {B} to 700 W\n"
     assert node.limits == AS_FOUND and not node.journal.exists()
 
 
