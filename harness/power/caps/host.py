@@ -90,8 +90,8 @@ def _is_shared_with_host(directory: Path) -> bool:
         # PID 1 is one of the container. A bind mount is all that shows a directory of the host.
         mount = _find_mount(directory)
         return mount.point != Path("/") and mount.root != Path("/")
-    existing = next(path for path in (directory, *directory.parents) if path.exists())
     try:
+        existing = next(path for path in (directory, *directory.parents) if path.exists())
         return Path(f"{HOST_ROOT}{existing}").samefile(existing)
     except PermissionError:
         # Users that set no limits may not look there.
