@@ -1,8 +1,9 @@
 """Samples all accelerators of a node every 100 ms, in a process of its own: `python -m
 harness.power.sampler SETTINGS`.
 
-The process uses neither torch nor CUDA, and one thread reads the power source. Timestamps are those
-of the node's monotonic clock. Samples are kept in memory and appended to `samples.csv` on the
+The process uses neither torch nor CUDA. One thread reads the power source, except energy counters
+that are read apart (`harness.power.board_reader`). Timestamps are those of the node's monotonic
+clock. Samples are kept in memory and appended to `samples.csv` on the
 command `flush`, once an epoch. `harness.power.reading_process` has the deadlines, the writing and
 the exchange with the harness. The commands are `power`, `window`, `flush`, `readback` and `stop`.
 """
@@ -18,6 +19,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import IO, NamedTuple
 
+from harness.power.board_reader import BoardReader
 from harness.power.reading_process import (
     ReadingLoop,
     ReadingProcess,
@@ -107,6 +109,7 @@ class _Loop(ReadingLoop):
             settings.interval_ms * 1_000_000,
         )
         self._source, self._settings, self._send = source, settings, send
+        self._boards = BoardReader(source, settings.accelerators)
         self._latest: list[Sample] = []
         """The samples of the last tick before the last flush: a window may begin before the next
         tick."""
@@ -114,16 +117,17 @@ class _Loop(ReadingLoop):
         """The window whose samples the harness waits for."""
 
     def first_deadline_ns(self, now_ns: int) -> int:
-        """The next multiple of the interval."""
-        return (now_ns // self._interval_ns + 1) * self._interval_ns
+        """The next multiple of the interval, and a phase away from the refresh of the counters."""
+        phase_ns = self._boards.choose_phase_ns()
+        now_ns = max(now_ns, time.monotonic_ns())
+        return (now_ns // self._interval_ns + 1) * self._interval_ns + phase_ns
 
     def read_meter(self, scheduled_ns: int) -> None:
-        for uuid in self._settings.accelerators:
-            # Each accelerator has a time of its own, because reading eight boards takes
-            # milliseconds.
-            read_ns = time.monotonic_ns()
-            reading = self._source.read(uuid)
-            self._rows.append(Sample(scheduled_ns, read_ns, self._settings.node, uuid, reading))
+        uuids, node = self._settings.accelerators, self._settings.node
+        self._rows += [
+            Sample(scheduled_ns, read_ns, node, uuid, reading)
+            for uuid, (read_ns, reading) in zip(uuids, self._boards.read(), strict=True)
+        ]
         self._send_window()
 
     def flush(self) -> Future[None]:

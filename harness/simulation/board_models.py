@@ -28,6 +28,11 @@ FAULTS: Mapping[str, float | None] = {
 begins."""
 
 
+COUNTER_READ, COUNTER_READ_MS = "counter-read", 3.7
+"""The setting with the mean time in ms that reading an energy counter takes, and its default: that
+of a busy H200."""
+
+
 @dataclass(frozen=True)
 class Model:
     """The constants of a simulated board model. A board starts in the first of its power states;
@@ -60,7 +65,7 @@ def parse_argument(argument: str) -> tuple[Model, dict[str, float]]:
         raise MeterNameError(
             f"there is no simulated accelerator {name!r}; there are {', '.join(MODELS)}"
         )
-    defaults = {**FAULTS, **SENSOR_SETTINGS}
+    defaults = {**FAULTS, **SENSOR_SETTINGS, COUNTER_READ: COUNTER_READ_MS}
     faults = {}
     for text in fault_texts:
         fault, _, value = text.partition("=")

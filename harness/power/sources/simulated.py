@@ -8,23 +8,33 @@ sees them.
 import os
 import time
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from random import Random
+from threading import Lock
 from typing import Any
 
 from harness.power.source import (
     CapControl,
     ClockControl,
+    CounterApart,
     Device,
     MeterError,
     PowerSource,
     Readback,
 )
+from harness.simulation.board_models import COUNTER_READ, parse_argument
 from harness.simulation.board_state import Activity
 from harness.simulation.boards import Boards
 from harness.simulation.server import VARIABLE, connect
 from rules.bundle_format.records import Reading
 
 Ask = Callable[..., Any]
+
+LOG_MEAN, LOG_SD, LONGEST_SHARE = -0.188, 0.613, 4.8
+"""Distribution of the time that reading a counter takes, over its mean: lognormal. Of 3.7 ms on
+average, 95 % take less than 8.4 ms and none more than 17.7 ms, as on four busy H200s."""
 
 
 class SimulatedSource(PowerSource, CapControl, ClockControl):
@@ -37,14 +47,18 @@ class SimulatedSource(PowerSource, CapControl, ClockControl):
     def open(cls, argument: str) -> "SimulatedSource":
         """Open eight simulated boards. `argument` is a model (h100, h200 or mi300x), then faults,
         as in `h200,disobey=400`."""
+        _, settings = parse_argument(argument)
+        make: Callable[..., SimulatedSource] = cls
+        if COUNTER_READ in settings:
+            make = partial(_SlowCounterSource, settings[COUNTER_READ])
         if client := connect(argument):
-            return cls(client.ask, client.close)
+            return make(client.ask, client.close)
         # Without a simulator process the boards live and end with this one.
         boards = Boards(argument)
         # Workers cannot name their boards to it, so that all boards follow the load of the CPUs.
         for device in boards.devices()["devices"]:
             boards.set_activity(device["uuid"], Activity.COMPUTING)
-        return cls(lambda do, **arguments: boards.answer(do, arguments))
+        return make(lambda do, **arguments: boards.answer(do, arguments))
 
     @classmethod
     def journal_directory(cls) -> Path | None:
@@ -116,3 +130,33 @@ class SimulatedSource(PowerSource, CapControl, ClockControl):
 
     def close(self) -> None:
         self._close()
+
+
+class _SlowCounterSource(SimulatedSource, CounterApart):
+    """Simulated boards whose energy counters take `counter_read_ms` to read on average. Several
+    threads may use it."""
+
+    def __init__(self, counter_read_ms: float, *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._counter_read_ms = counter_read_ms
+        self._random, self._lock = Random(), Lock()
+        ask = self._ask
+
+        def ask_in_turn(method: str, **named: Any) -> Any:
+            # The connection to the simulator serves one request at a time.
+            with self._lock:
+                return ask(method, **named)
+
+        self._ask = ask_in_turn
+
+    def read(self, uuid: str) -> Reading:
+        return replace(self.read_state(uuid), energy_mj=self.read_counter(uuid))
+
+    def read_state(self, uuid: str) -> Reading:
+        return replace(super().read(uuid), energy_mj=None)
+
+    def read_counter(self, uuid: str) -> int | None:
+        reading = super().read(uuid)
+        share = min(self._random.lognormvariate(LOG_MEAN, LOG_SD), LONGEST_SHARE)
+        time.sleep(1e-3 * self._counter_read_ms * share)
+        return reading.energy_mj

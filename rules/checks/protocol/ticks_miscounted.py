@@ -35,7 +35,10 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     for accelerator, samples in bundle.samples_of.items():
         # Round, because P106 reports deadlines off the grid, and they should not count as lost
         # ticks here.
-        ticks = np.round(samples.ints("scheduled_ns") / interval_ns).astype(np.int64)
+        scheduled_ns = samples.ints("scheduled_ns")
+        # The deadlines may have a phase, such as half an interval.
+        scheduled_ns = scheduled_ns - scheduled_ns[0] % interval_ns
+        ticks = np.round(scheduled_ns / interval_ns).astype(np.int64)
         nodes = samples.text("node")
         node = nodes.names[nodes.codes[0]]
         ticks_by_node.setdefault(node, []).append((accelerator, _drop_duplicates(ticks)))

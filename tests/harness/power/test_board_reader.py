@@ -1,0 +1,95 @@
+"""Reading several boards at one tick: one time for power and states, and a counter that takes long
+delays neither them nor the other counters."""
+
+import csv
+import time
+
+import numpy as np
+import pytest
+
+from harness.power.board_reader import REFRESH_NS, BoardReader, find_widest_gap
+from harness.power.sampler import Sampler, Settings
+from harness.power.source import CounterApart, Device, MeterError, PowerSource
+from rules.bundle_format.records import Reading
+
+MS = 1_000_000
+UUIDS = ("GPU-0", "GPU-1", "GPU-2", "GPU-3")
+
+
+class SlowCounters(PowerSource, CounterApart):
+    """Four boards whose counters take 40 ms to read, except the last one, which fails."""
+
+    @classmethod
+    def open(cls, argument: str) -> "SlowCounters":
+        return cls()
+
+    def devices(self) -> list[Device]:
+        return [Device(uuid, "H", "NVIDIA") for uuid in UUIDS]
+
+    def read(self, uuid: str) -> Reading:
+        raise AssertionError("the counter would be read with the rest")
+
+    def read_state(self, uuid: str) -> Reading:
+        return Reading(power_mw=500_000)
+
+    def read_counter(self, uuid: str) -> int | None:
+        time.sleep(0.04)
+        if uuid == UUIDS[-1]:
+            raise MeterError("timeout")
+        return 7_000
+
+
+def test_power_of_all_boards_has_one_time_and_counters_are_read_side_by_side() -> None:
+    reader = BoardReader(SlowCounters(), UUIDS)
+    started_ns = time.monotonic_ns()
+    readings = reader.read()
+    # One after the other they would take 160 ms.
+    assert time.monotonic_ns() - started_ns < 120 * MS
+    assert len({read_ns for read_ns, _ in readings}) == 1
+    for read_ns, reading in readings:
+        assert reading.power_mw == 500_000
+        assert 15 * MS < reading.counter_ns - read_ns < 100 * MS
+    assert [reading.energy_mj for _, reading in readings] == [7_000, 7_000, 7_000, None]
+    assert readings[0][1].status == "ok" and readings[3][1].status == "energy_mj: timeout"
+
+
+class RefreshingCounters(SlowCounters):
+    """Counters that change at 20 and at 40 ms after each multiple of 100 ms."""
+
+    def read_counter(self, uuid: str) -> int | None:
+        phase_ns = 20 * MS if uuid == UUIDS[0] else 40 * MS
+        return (time.monotonic_ns() - phase_ns) // REFRESH_NS
+
+
+def test_ticks_keep_away_from_the_refreshes_of_all_counters() -> None:
+    phase_ns = BoardReader(RefreshingCounters(), UUIDS[:2]).choose_phase_ns()
+    # The widest part without a refresh is from 40 to 120 ms.
+    assert phase_ns == pytest.approx(80 * MS, abs=10 * MS)
+
+
+@pytest.mark.parametrize(
+    ("phases", "middle"), [([], 0), ([10], 60), ([60], 10), ([20, 40], 80), ([0, 90], 45)]
+)
+def test_widest_gap_of_a_period_goes_around_its_end(phases: list[int], middle: int) -> None:
+    assert find_widest_gap(phases, 100) == middle
+
+
+def test_sampler_of_four_boards_keeps_its_interval_with_counters_as_slow_as_measured(
+    tmp_path,
+) -> None:
+    uuids = tuple(f"SIM-H200-{n}" for n in range(4))
+    settings = Settings("simulated:h200,counter-read=3.7", uuids, "node0", 100, str(tmp_path))
+    with Sampler(settings) as sampler:
+        time.sleep(2.5)
+        sampler.stop()
+    with (tmp_path / "samples.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    by_tick = np.array([int(row["read_ns"]) for row in rows]).reshape(-1, 4)
+    assert (by_tick == by_tick[:, :1]).all()
+    late_ns = by_tick[:, 0] - np.array([int(row["scheduled_ns"]) for row in rows[::4]])
+    # A busy machine delays single ticks, and the counters of a tick delay none.
+    assert np.median(late_ns) < 2 * MS
+    counter_ns = np.array([int(row["counter_ns"]) for row in rows]).reshape(-1, 4)
+    assert (counter_ns > by_tick).all() and len(set(counter_ns[0].tolist())) == 4
+    # The simulated counters are refreshed at multiples of 100 ms.
+    assert int(rows[0]["scheduled_ns"]) % (100 * MS) == pytest.approx(50 * MS, abs=20 * MS)
