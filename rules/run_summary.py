@@ -143,6 +143,7 @@ CONFIGURATION_NAMES = (
     "prompt tokens",
     "output tokens",
     "request rate",
+    "uniform lengths",
 )
 """What the entries of `read_configuration` are, in their order."""
 
@@ -193,7 +194,7 @@ def read_configuration(bundle: Bundle) -> tuple[tuple[object, ...], tuple[object
                 requests.uniform,
             )
             if requests
-            else (None, None, None)
+            else (None, None, None, None)
         ),
     )
 

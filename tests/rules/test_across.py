@@ -3,7 +3,7 @@ is judged as before."""
 
 import pickle
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import Submissions, copy_evidence
-from support.bundles import rederive
+from support.bundles import make_evidence, make_serving_evidence, rederive
 from support.rules.round_runs import (
     collect_findings,
     list_reported_runs,
@@ -22,11 +22,13 @@ from support.rules.round_runs import (
 )
 
 from checker.verdict import INTERNAL
+from rules.bundle import Bundle
 from rules.declarations.run import SweepLabel
 from rules.fingerprints import Fingerprints, take_noise
 from rules.registry import round_rules, rules_by_id
-from rules.run_summary import CONFIGURATION_NAMES, RunSummary
+from rules.run_summary import CONFIGURATION_NAMES, RunSummary, read_configuration
 from rules.summaries.bundle_summary import distinguish_names
+from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import declare_cap
 
 
@@ -62,6 +64,13 @@ def test_run_id_counts_within_a_center_and_not_beyond() -> None:
         )
         == []
     )
+
+
+@pytest.mark.parametrize("make", [make_evidence, make_serving_evidence])
+def test_every_entry_of_a_configuration_has_a_name(make: Callable[[], EvidenceFrames]) -> None:
+    bundle = Bundle(Path("center/system/run"), (), make().evidence())
+    setting, configuration = read_configuration(bundle)
+    assert len((*setting, *configuration)) == len(CONFIGURATION_NAMES)
 
 
 def make_label(place: int, run_count: int, repeat: int = 1) -> SweepLabel:
