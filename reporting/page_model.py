@@ -15,6 +15,7 @@ from reporting.sections.data_sheets.boards import build_board_table
 from reporting.sections.data_sheets.naive import build_naive_table
 from reporting.sections.gains import build_published_settings_table, build_settings_table
 from reporting.sections.idle import build_idle_table
+from reporting.sections.like_paper import build_like_table
 from reporting.sections.nodes import racks
 from reporting.sections.nodes.fixed_work import build_fixed_work_table
 from reporting.sections.nodes.power import build_node_gain_table, build_node_table
@@ -22,6 +23,7 @@ from reporting.sections.repeats import ReportSpread, measure_spread
 from reporting.sections.scaling import build_scaling_table, find_scaled_runs
 from reporting.sections.spread import build_epochs_table, build_repeats_table
 from reporting.sections.sweeps import build_peak_table, build_sweep_table, find_sweeps
+from reporting.sections.token_energy import build_token_energy_table
 from reporting.traces import build_trace_table
 from rules.workloads import Workload, workloads
 
@@ -188,6 +190,13 @@ def _build_compared_tables(
         compare.build_compare_table(workload, compared, link, f"{workload.id}-compare", spread),
         compare.build_tuned_table(workload, submitted, link, f"{workload.id}-tuned", spread),
         results.build_serving_table(workload, submitted, link, f"{workload.id}-serving"),
+        build_token_energy_table(
+            workload,
+            submitted,
+            f"{workload.id}-tokens",
+            f"{workload.title}: energy by kind of token",
+        ),
+        build_like_table(workload, submitted, published, link, f"{workload.id}-like"),
     )
     yield from (table for table in tables if table is not None)
     yield from _build_run_tables(workload, submitted, link, workload.id, "")

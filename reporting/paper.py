@@ -100,6 +100,7 @@ class Paper(JsonRecord):
         "fixed_work": PublishedWork.from_json,
     }
 
+    id: str
     standing: str
     title: str
     authors: str

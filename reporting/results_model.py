@@ -97,6 +97,8 @@ class ResultRow:
     mfu_least: float | None = None
     """The MFU of a measured row that counts only the FLOPs which all ways of counting include, a
     share of 1; None without a peak."""
+    paper: str | None = None
+    """The id of the paper of a published figure."""
     table: str | None = None
     url: str | None = None
     caution: str | None = None
@@ -232,7 +234,7 @@ def _compare_with_naive(run: RunRecord, names: Sequence[str]) -> RunComparison |
 
 
 def _least_flops_share(run: RunDeclaration) -> float:
-    size = workloads()[run.workload].size(run.size)
+    size = workloads()[run.workload].size(run.size, run.implementation.variant)
     return (size.min_flops_per_item or size.flops_per_item) / size.flops_per_item
 
 
@@ -297,6 +299,7 @@ def build_published_rows(paper: Paper) -> Iterator[ResultRow]:
             implausible=_explain_published_excess(
                 share, peak, rate, workload, paper.accelerators_per_run
             ),
+            paper=paper.id,
             table=row.table,
             url=paper.link,
             caution=row.caution,

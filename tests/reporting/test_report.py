@@ -178,7 +178,11 @@ def published_below(directory: Path) -> Path:
 
 
 def test_published_rows_beside_submitted_ones(submissions: Submissions, report: Report) -> None:
-    submissions.add()
+    """The submitted run has the settings of the paper."""
+    evidence = copy_evidence()
+    evidence.result["standing"] = "open"
+    evidence.result["implementation"]["variant"] = "mayr"
+    submissions.add(evidence)
     page, _ = report(published_below(submissions.root))
     ids = [id for id in list_table_ids(page) if id.endswith("-results")]
     published_rows = [
@@ -194,7 +198,12 @@ def test_published_rows_beside_submitted_ones(submissions: Submissions, report: 
     )
     first = next(s for s in page.find("section") if s.attributes["id"] != "overview")
     assert first.attributes["id"] == "resnet50-train"
-    assert [len(results(page, standing)) for standing in ("closed", "published")] == [1, 19]
+    assert [len(results(page, standing)) for standing in ("open", "published")] == [1, 19]
+    (row,) = read_lines(page, "resnet50-train-like")
+    assert row["printed"] == 2148.6 and row["cap_w"] == 700
+    measured = evidence.result["headline"]["items_per_s_per_accelerator"]["mean"]
+    assert row["measured"] == pytest.approx(measured)
+    assert row["ratio"] == pytest.approx(measured / 2148.6)
 
 
 def test_published_row_shows_printed_digits_and_marks_what_is_assumed(

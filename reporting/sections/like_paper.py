@@ -1,0 +1,87 @@
+"""Runs with the settings of a paper beside the figures that the paper prints."""
+
+from collections.abc import Iterator, Sequence
+
+from reporting.report_table import Column, ReportTable
+from reporting.results_model import ResultRow
+from reporting.sections.cells import (
+    MARK_COLUMNS,
+    BundleLink,
+    Cells,
+    make_figure_cells,
+    make_mark_cells,
+)
+from rules.workloads import Workload
+
+PAPERS = {"mayr": "mayr2026"}
+"""By variant, the id of the paper whose settings it has."""
+
+ABOUT = (
+    "A run with the settings of the paper, on a board of the same kind at the same cap. The ratio "
+    "is left out where the note forbids a comparison. docs/mayr.md names what the stack of the "
+    "paper has and this one lacks."
+)
+
+
+def build_like_table(
+    workload: Workload,
+    submitted: Sequence[ResultRow],
+    published: Sequence[ResultRow],
+    link: BundleLink,
+    id: str,
+) -> ReportTable | None:
+    """One row for each run of a paper's variant whose board and cap the paper has too; None
+    without such a run."""
+    cells = tuple(
+        _make_cells(run, printed, link)
+        for run in submitted
+        for printed in _find_printed(run, published)
+    )
+    if not cells:
+        return None
+    unit = f"{workload.item}s/s per accelerator"
+    columns = (
+        Column("line", "configuration"),
+        Column("accelerator", "accelerators"),
+        Column("cap_w", "cap", "W per accelerator", "count"),
+        Column("batch_size", "batch", "", "count"),
+        Column("printed", "printed", unit, "number"),
+        Column("measured", "measured", unit, "number", interval=True, kinds=True),
+        Column("ratio", "measured / printed", "", "number"),
+        Column("note", "note on the printed figure"),
+        *(column for column in MARK_COLUMNS if column.key != "line"),
+    )
+    title = f"{workload.title}: printed figures, and runs with their settings"
+    return ReportTable(id, title, columns, cells, ABOUT)
+
+
+def _find_printed(run: ResultRow, published: Sequence[ResultRow]) -> Iterator[ResultRow]:
+    """Yield the figures of the paper whose settings the run has, for its board and cap."""
+    assert run.provenance is not None
+    implementation = run.provenance.run.declaration.implementation
+    # The settings of a variant are known of the reference implementation only.
+    if run.variant not in PAPERS or implementation.sha256 is not None:
+        return
+    for printed in published:
+        if (printed.paper, printed.model, printed.cap_w) == (
+            PAPERS[run.variant],
+            run.model,
+            run.cap_w,
+        ):
+            yield printed
+
+
+def _make_cells(run: ResultRow, printed: ResultRow, link: BundleLink) -> Cells:
+    printed_per_s = printed.items_per_s_per_accelerator.value
+    measured = run.items_per_s_per_accelerator
+    is_compared = printed.may_win and run.comparable
+    return {
+        **make_mark_cells(run, link),
+        "accelerator": f"{run.count} x {run.accelerator}",
+        "cap_w": run.cap_w,
+        "batch_size": run.batch_size,
+        "printed": printed_per_s,
+        **make_figure_cells("measured", measured),
+        "ratio": measured.value / printed_per_s if is_compared else None,
+        "note": printed.caution,
+    }

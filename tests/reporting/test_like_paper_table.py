@@ -1,0 +1,78 @@
+"""The table of printed figures and runs with their settings: what it pairs and what it compares."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from reporting.results_model import Figure
+from reporting.sections import like_paper
+from rules.workloads import workloads
+
+WORKLOAD = workloads()["resnet50-train"]
+
+
+@pytest.fixture(autouse=True)
+def _plain_marks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Marks take a whole bundle, and other tests check them."""
+    monkeypatch.setattr(like_paper, "make_mark_cells", lambda row, link: {"line": "h200 mayr"})
+
+
+def make_run(**fields: Any) -> Any:
+    implementation = SimpleNamespace(sha256=fields.pop("sha256", None))
+    run = SimpleNamespace(declaration=SimpleNamespace(implementation=implementation))
+    row = {
+        "provenance": SimpleNamespace(run=run),
+        "items_per_s_per_accelerator": Figure(2200.0, "measured", 10, (2190.0, 2210.0)),
+        "variant": "mayr",
+        "model": "h200",
+        "accelerator": "NVIDIA H200",
+        "count": 4,
+        "cap_w": 700.0,
+        "batch_size": 256,
+        "comparable": True,
+    }
+    return SimpleNamespace(**{**row, **fields})
+
+
+def make_printed(**fields: Any) -> Any:
+    row = {
+        "paper": "mayr2026",
+        "items_per_s_per_accelerator": Figure(2000.0, "printed"),
+        "model": "h200",
+        "cap_w": 700.0,
+        "caution": None,
+        "may_win": True,
+    }
+    return SimpleNamespace(**{**row, **fields})
+
+
+def build_rows(run: Any, *printed: Any) -> Any:
+    table = like_paper.build_like_table(WORKLOAD, [run], printed, str, "id")
+    return None if table is None else table.rows
+
+
+def test_a_run_stands_beside_the_figure_of_its_board_and_cap() -> None:
+    others = (make_printed(cap_w=600.0), make_printed(model="h100"), make_printed(paper="other"))
+    (row,) = build_rows(make_run(), *others, make_printed())
+    assert (row["printed"], row["measured"], row["ratio"]) == (2000.0, 2200.0, 1.1)
+    assert row["accelerator"] == "4 x NVIDIA H200" and row["batch_size"] == 256
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"variant": "tuned"}, {"cap_w": 650.0}, {"model": "h100"}, {"sha256": "0" * 64}],
+    ids=lambda fields: next(iter(fields)),
+)
+def test_other_runs_have_no_row(fields: dict[str, Any]) -> None:
+    assert build_rows(make_run(**fields), make_printed()) is None
+
+
+def test_a_figure_that_may_not_be_compared_has_a_note_and_no_ratio() -> None:
+    (row,) = build_rows(make_run(), make_printed(may_win=False, caution="Divide by four."))
+    assert row["ratio"] is None and row["note"] == "Divide by four."
+
+
+def test_a_run_whose_cap_did_not_hold_has_no_ratio() -> None:
+    (row,) = build_rows(make_run(comparable=False), make_printed())
+    assert row["ratio"] is None and row["measured"] == 2200.0

@@ -1,0 +1,73 @@
+"""The table of energy by kind of token: which runs it fits together."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from reporting.sections.token_energy import build_token_energy_table
+from rules.contract import RequestSet
+from rules.metrics.figures import Estimate
+from rules.workloads import workloads
+
+WORKLOAD = workloads()["llama3-8b-serve"]
+INPUT_J, OUTPUT_J = 0.01, 0.05
+
+
+def make_row(prompt_tokens: int, output_tokens: int, concurrency: int = 512, **fields: Any) -> Any:
+    """A run whose tokens cost what they do by the model, at 1 000 output tokens/s."""
+    ratio = prompt_tokens / output_tokens
+    joules = Estimate(INPUT_J * ratio + OUTPUT_J, 10, 0.001, None)
+    run = SimpleNamespace(
+        requests=RequestSet(prompt_tokens, output_tokens, concurrency),
+        serving=SimpleNamespace(input_tokens_per_s=1000 * ratio),
+        headline=SimpleNamespace(
+            joules_per_item=joules, items_per_s=Estimate(1000.0, 10, 1.0, None)
+        ),
+    )
+    row = {
+        "provenance": SimpleNamespace(run=run),
+        "joules_per_item": joules,
+        "center": "reference",
+        "system": "h200",
+        "accelerator": "NVIDIA H200",
+        "count": 1,
+        "variant": "tuned",
+        "precision": "bf16",
+        "standing": "closed",
+        "cap_w": 700.0,
+        "sm_clock_mhz": None,
+    }
+    return SimpleNamespace(**{**row, **fields})
+
+
+def test_runs_of_one_server_are_fitted_together() -> None:
+    """The open runs of other lengths belong to the closed run of the same server."""
+    rows = [
+        make_row(1024, 512),
+        make_row(2048, 1, standing="open"),
+        make_row(16, 512, standing="open"),
+    ]
+    table = build_token_energy_table(WORKLOAD, rows, "id", "title")
+    assert table is not None
+    (line,) = table.rows
+    assert (line["input_j"], line["output_j"]) == pytest.approx((INPUT_J, OUTPUT_J))
+    assert line["runs"] == 3 and line["input_j_n"] == 3
+    assert line["deviation_percent"] == pytest.approx(0, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"concurrency": 64},
+        {"cap_w": 500.0},
+        {"variant": "fp8", "precision": "fp8"},
+        {"accelerator": "NVIDIA H100"},
+        {"standing": "demo"},
+        {"center": "elsewhere"},
+    ],
+    ids=lambda other: next(iter(other)),
+)
+def test_runs_of_other_servers_are_not(other: dict[str, Any]) -> None:
+    rows = [make_row(1024, 512), make_row(2048, 1, **other)]
+    assert build_token_energy_table(WORKLOAD, rows, "id", "title") is None
