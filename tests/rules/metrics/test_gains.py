@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.rules.sweep_points import positive_floats
 
-from rules.metrics.best_settings import find_best_settings, list_metrics
+from rules.metrics.best_settings import Metric, find_best_settings, list_metrics
 from rules.metrics.energy import MetricsError
 from rules.metrics.figures import Headline, estimate_ratio
 from rules.metrics.gains import compare
@@ -146,6 +146,13 @@ def test_interval_of_an_energy_gain_by_hand() -> None:
         assert abs(3.0 - ratio * 5.0) / error == pytest.approx(2.776)  # t with 4 degrees
 
 
+def test_reference_against_itself_has_no_interval() -> None:
+    reference = Point(700, 1, 1.0, True, spread=Spread(1e-4, 1e-4, 0.0, 9, "epochs"))
+    comparison = compare(reference, reference)
+    assert {metric.select_gain(comparison).ci95 for metric in list_metrics()} == {None}
+    assert comparison.extra_time_percent.ci95 is None and comparison.basis is None
+
+
 def test_gain_over_a_reference_that_is_not_told_from_zero_has_no_interval() -> None:
     point, reference = (
         Point(cap_w, 1, 1.0, True, spread=Spread(0.5**2, 0.0, 0.0, 4, "runs")) for cap_w in (1, 2)
@@ -248,6 +255,34 @@ def test_settings_that_are_not_told_from_the_best(error: float, caps_w: list[flo
     energy = find_best_settings(points, points[-1])[0]
     assert energy.point.cap_w == 400
     assert [p.cap_w for p in energy.not_told_apart or ()] == caps_w
+
+
+@pytest.mark.parametrize("error", [0.001, 0.01, 0.02, 0.03, 0.1])
+def test_where_the_reference_is_best_the_gains_tell_what_is_told_from_it(error: float) -> None:
+    spread = Spread(error**2, error**2, 0.0, 9, "epochs")
+    points = [Point(400, 94, 4.9, True, spread=spread), Point(700, 100, 4.8, True, spread=spread)]
+    comparison = compare(*points)
+    for best in find_best_settings(points, points[-1]):
+        low, high = best.metric.select_gain(comparison).ci95 or (0.0, 0.0)
+        assert best.point is points[-1]
+        assert (points[0] in (best.not_told_apart or ())) is (low <= 0 <= high)
+
+
+@pytest.mark.parametrize(("error", "is_apart"), [(0.3, True), (0.6, False)])
+def test_uncertain_reference_scales_the_difference_of_two_settings(
+    error: float, is_apart: bool
+) -> None:
+    """With exact settings, the difference is told from zero where the reference is: t x 30 % or
+    60 %, with t = 2.262."""
+    exact, uncertain = (Spread(e**2, e**2, 0.0, 9, "epochs") for e in (0.0, error))
+    points = [
+        Point(300, 100, 3.0, True, spread=exact),
+        Point(400, 100, 3.3, True, spread=exact),
+        Point(700, 100, 5.0, True, spread=replace(uncertain, time_variance=0.0)),
+    ]
+    by_metric = {best.metric: best for best in find_best_settings(points, points[-1])}
+    for metric in (Metric("gain minus extra time"), Metric("EDS", 2.0)):
+        assert (points[1] not in (by_metric[metric].not_told_apart or ())) is is_apart
 
 
 def test_settings_of_one_true_gain_are_told_apart_in_5_of_100_sweeps() -> None:

@@ -259,6 +259,14 @@ def test_interval_of_the_interpolated_peak_contains_the_true_one_in_95_of_100_sw
     assert abs(efficiency_hits / sweeps_count - 0.95) < 0.028, efficiency_hits
 
 
+def test_interval_of_the_interpolated_peak_lies_closely_around_it() -> None:
+    peak = fit_quadratic_peak(simulate_parabola(1e-5, np.random.default_rng(6)))
+    assert peak is not None and peak.cap_ci95_w is not None
+    low_w, high_w = peak.cap_ci95_w
+    assert 364.5 < low_w < peak.cap_w < high_w < 365.5
+    assert high_w - peak.cap_w == pytest.approx(peak.cap_w - low_w, rel=0.01)
+
+
 def test_runs_that_show_no_curvature_do_not_bound_the_cap_of_the_peak() -> None:
     spread = Spread(0.2**2, 0.0, 0.0, 6, "runs")
     points = [replace(point, spread=spread) for point in make_sweep(4.9, 5, 4.9)]
