@@ -9,7 +9,13 @@ from typing import Any
 from reporting.report_table import Column, ReportTable
 from reporting.results_model import ResultRow, format_accelerator_count, name_submitted_line
 from reporting.sections.cells import MARK_COLUMNS, BundleLink, Cells, make_mark_cells, pluralize
-from reporting.sections.gains import list_not_told_apart, make_gain_cells, make_gain_columns
+from reporting.sections.gains import (
+    ComparedSettings,
+    build_settings_table,
+    list_not_told_apart,
+    make_gain_cells,
+    make_gain_columns,
+)
 from reporting.sections.sweeps import make_point
 from rules.bundle_findings import are_clocks_changed
 from rules.metrics.figures import estimate_mean
@@ -68,6 +74,18 @@ class AxisSweep:
     reference_value: Value | None
 
     @property
+    def compared_settings(self) -> ComparedSettings | None:
+        """Its comparable points as settings; None without a reference."""
+        if self.reference is None:
+            return None
+        points = {
+            "none" if p.value is None else str(p.value): p.point
+            for p in self.points
+            if _is_comparable(p.point)
+        }
+        return ComparedSettings(self.name, points, self.reference)
+
+    @property
     def best(self) -> Point | None:
         """The most efficient comparable point; None if there are no two to choose from."""
         candidates = [p.point for p in self.points if _is_comparable(p.point)]
@@ -88,6 +106,13 @@ def build_axis_tables(
             suffix = ", not compared" if prefix else ""
             title = f"{workload.title}: {prefix}sweep over {axis.title}{suffix}"
             yield _build_table(workload, axis, sweeps, link, f"{id}-{axis.name}", title)
+            settings_table = build_settings_table(
+                [settings for sweep in sweeps if (settings := sweep.compared_settings)],
+                f"{id}-{axis.name}-settings",
+                f"{workload.title}: {prefix}best {axis.title} by metric",
+            )
+            if settings_table is not None:
+                yield settings_table
 
 
 def find_axis_sweeps(axis: SweptAxis, rows: Sequence[ResultRow]) -> list[AxisSweep]:

@@ -110,7 +110,8 @@ def list_not_told_apart(comparison: Comparison) -> list[str]:
 
 @dataclass(frozen=True)
 class ComparedSettings:
-    """The settings of a sweep, by their labels, and the one that they are compared with."""
+    """The comparable settings of a sweep, by their labels and in their order, and the one that they
+    are compared with."""
 
     sweep: str
     points: dict[str, Point]
@@ -142,7 +143,7 @@ def build_settings_table(
 
 SETTINGS_ABOUT = (
     "The setting with the highest gain against the reference by each metric of Koszczał et al. "
-    "2023. Of equal settings, the one at the lower cap is best. Gains are in percent, those of "
+    "2023. Of equal settings, the lower one is best. Gains are in percent, those of "
     "gain minus extra time in percentage points. k is the allowed ratio of time: a large k weighs "
     "energy, a k near 1 weighs time."
 )

@@ -80,7 +80,7 @@ class CapSweep:
     @property
     def compared_settings(self) -> ComparedSettings | None:
         """Its points as settings; None if they have no reference."""
-        points = {f"{cap.point.cap_w:g} W": cap.point for cap in self.caps}
+        points = {f"{cap.point.cap_w:g} W": cap.point for cap in self.caps if cap.point.comparable}
         reference = points.get(f"{self.reference_cap_w:g} W") if self.reference_cap_w else None
         return (
             None

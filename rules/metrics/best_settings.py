@@ -58,27 +58,26 @@ def list_metrics(eds_k: Sequence[float] = EDS_K) -> list[Metric]:
 def find_best_settings(
     points: Sequence[Point], reference: Point, eds_k: Sequence[float] = EDS_K
 ) -> list[BestSetting]:
-    """The best of the comparable points, which are in the order of their caps, by each metric. The
-    reference must be one of them. Of equal points, the first is best, which has the lower cap.
+    """The best of the points, which are comparable and in the order of their caps or other
+    settings, by each metric. The reference is one of them. Of equal points, the first is best.
 
     Raises MetricsError for a k that is not finite and above 1.
     """
-    candidates = [point for point in points if point.comparable]
-    comparisons = [compare(point, reference, eds_k) for point in candidates]
+    comparisons = [compare(point, reference, eds_k) for point in points]
     best_settings = []
     for metric in list_metrics(eds_k):
         gains = [metric.select_gain(comparison) for comparison in comparisons]
         # Equal settings may differ in the last bit. `max` keeps the first of equals.
         place = max(range(len(gains)), key=lambda i: round(gains[i].mean, 9))
-        best = candidates[place]
+        best = points[place]
         verdicts = [
             False if point is best else _is_told_apart(metric, point, best, reference)
-            for point in candidates
+            for point in points
         ]
         not_told_apart = (
             None
             if None in verdicts
-            else tuple(p for p, apart in zip(candidates, verdicts, strict=True) if not apart)
+            else tuple(p for p, apart in zip(points, verdicts, strict=True) if not apart)
         )
         best_settings.append(BestSetting(metric, best, gains[place], not_told_apart))
     return best_settings

@@ -39,6 +39,12 @@ def build_tables(submissions: Submissions) -> dict[str, ReportTable]:
     return {table.id: table for table in page.tables if table.id.endswith(AXES)}
 
 
+def build_settings(submissions: Submissions) -> dict[str, ReportTable]:
+    """The tables of best settings, by their ids."""
+    page = build_page_model(collect([submissions.root]), Path.as_posix)
+    return {table.id: table for table in page.tables if table.id.endswith("-settings")}
+
+
 def test_runs_that_differ_in_the_batch_size_are_compared_with_the_smallest(
     submissions: Submissions,
 ) -> None:
@@ -55,6 +61,8 @@ def test_runs_that_differ_in_the_batch_size_are_compared_with_the_smallest(
         "None",
         "least energy",
     ]
+    settings = build_settings(submissions)["resnet50-train-batch-settings"].rows
+    assert {row["setting"] for row in settings if row["metric"] != "EDS, k = 1.1"} == {"1024"}
     smallest, _, best = table.rows
     energy_ratio = best["joules_per_item"] / smallest["joules_per_item"]
     time_ratio = smallest["items_per_s"] / best["items_per_s"]

@@ -123,6 +123,8 @@ def test_unenforced_cap_is_in_parentheses_hollow_and_never_the_peak(
     assert max(shown_rows.values(), key=lambda row: row["items_per_joule"]) is loose, (
         "it would be the peak if it counted"
     )
+    settings = {row.text("setting") for row in read_lines(page, "resnet50-train-settings")}
+    assert settings <= {"400 W", "700 W"}
     assert [cap for cap, row in shown_rows.items() if "most efficient" in row.text("note")] == [
         "400"
     ]

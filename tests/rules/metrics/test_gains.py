@@ -241,11 +241,6 @@ def test_best_setting_of_equals_is_at_the_lower_cap() -> None:
         assert (best.point.cap_w, best.not_told_apart) == (2, None)
 
 
-def test_cap_that_did_not_hold_is_no_best_setting() -> None:
-    points = [Point(1, 1, 0.1, False), Point(2, 1, 1, True), Point(3, 1, 2, True)]
-    assert {b.point.cap_w for b in find_best_settings(points, points[-1])} == {2}
-
-
 @pytest.mark.parametrize(
     ("error", "caps_w"), [(1e-5, [400]), (6e-3, [300, 400]), (0.1, list(CAPS_W))]
 )
