@@ -150,7 +150,7 @@ def build_naive_chart(table: ReportTable) -> list[Chart]:
         fillOpacity=alt.condition("datum.doubt || datum.withheld", alt.value(0), alt.value(1)),
         stroke=alt.value("#0072B2"),
     )
-    naive = base.mark_tick(thickness=2, size=16, color=INK, orient="vertical").encode(
+    naive = base.mark_tick(thickness=2, size=8, color=INK, orient="vertical").encode(
         x=make_axis("one")
     )
     limit_note = f"First {_MAX_ROWS} rows of the table. " if len(table.rows) > _MAX_ROWS else ""
