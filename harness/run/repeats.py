@@ -40,6 +40,8 @@ def run_until_narrow(run_request: RunRequest, out: Path, target_percent: float) 
     # With simulated boards, each run starts a simulator of its own.
     with command.simulate_boards(run_request.simulate):
         plan = command.plan_run(run_request, out)
+    for line in explain_others(plan, out):
+        command.print_line(line)
     runs = find_repeats(plan, out)
     while True:
         estimate = estimate_mean(list(runs.values())) if runs else None
@@ -122,27 +124,42 @@ def find_repeats(plan: Plan, out: Path) -> dict[int, float]:
     """J per item of the finished runs in `out` that repeat the plan, by seed. A bundle that does
     not pass the check does not count, and of two with one seed the first by name."""
     joules_by_seed: dict[int, float] = {}
-    paths = out.iterdir() if out.is_dir() else ()
-    for path in sorted(p for p in paths if p.is_dir() and not p.name.startswith(".")):
-        result, environment = (_read(path / f"{name}.json") for name in ("result", "environment"))
-        try:
-            if not _is_repeat(plan, result, environment):
-                continue
-            joules = figures_from_json(result).headline.joules_per_item
-        # A directory can hold any file of these names.
-        except (KeyError, TypeError, ValueError, AttributeError, MetricsError):
+    for path, result, differences in _compare_bundles(plan, out):
+        if differences:
             continue
+        joules = figures_from_json(result).headline.joules_per_item
         errors = any(f.severity == Severity.ERROR for f in judge(path, signed=False).findings)
         if joules is not None and joules.mean > 0 and not errors:
             joules_by_seed.setdefault(result["settings"]["seed"], joules.mean)
     return joules_by_seed
 
 
-def _is_repeat(plan: Plan, result: Json, environment: Json) -> bool:
-    run = RunDeclaration.from_document(result)
-    return dict(_describe_plan(plan)) == dict(
-        _describe_result(run, EnvironmentDeclaration.from_document(environment))
-    )
+def explain_others(plan: Plan, out: Path) -> Iterator[str]:
+    """Yield why bundles of the same workload in `out` are no repeats."""
+    for path, _, differences in _compare_bundles(plan, out):
+        if differences and "workload" not in differences:
+            yield f"{path}: does not count, because it differs in: {', '.join(differences)}"
+
+
+def _compare_bundles(plan: Plan, out: Path) -> Iterator[tuple[Path, Json, list[str]]]:
+    """Yield path and result of each bundle in `out`, and the names of what differs from the
+    plan."""
+    planned = dict(_describe_plan(plan))
+    paths = out.iterdir() if out.is_dir() else ()
+    for path in sorted(p for p in paths if p.is_dir() and not p.name.startswith(".")):
+        result, environment = (_read(path / f"{name}.json") for name in ("result", "environment"))
+        try:
+            figures_from_json(result)
+            described = dict(
+                _describe_result(
+                    RunDeclaration.from_document(result),
+                    EnvironmentDeclaration.from_document(environment),
+                )
+            )
+        # A directory can hold any file of these names.
+        except (KeyError, TypeError, ValueError, AttributeError, MetricsError):
+            continue
+        yield path, result, [name for name in planned if planned[name] != described[name]]
 
 
 def _describe_plan(plan: Plan) -> Iterator[tuple[str, object]]:

@@ -47,6 +47,7 @@ def make_runs(monkeypatch: pytest.MonkeyPatch) -> Callable[..., FakeRuns]:
         runs = FakeRuns(outcomes)
         monkeypatch.setattr(repeats.command, "plan_run", lambda request, out: None)
         monkeypatch.setattr(repeats.command, "run", runs.run)
+        monkeypatch.setattr(repeats, "explain_others", lambda plan, out: ())
         monkeypatch.setattr(repeats, "find_repeats", lambda plan, out: dict(runs.finished))
         return runs
 

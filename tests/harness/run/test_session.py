@@ -31,7 +31,7 @@ from harness.run import batch_size as batchsize
 from harness.run import command
 from harness.run import run_directory as rundir
 from harness.run.plan import MachineError
-from harness.run.repeats import find_repeats
+from harness.run.repeats import explain_others, find_repeats
 from harness.run.session import RunFailed, RunUnwritable
 
 pytestmark = pytest.mark.xdist_group("session")
@@ -64,8 +64,17 @@ def test_a_run_leaves_a_bundle_that_lacks_only_its_signature(tmp_path):
     # It is a repeat of its own plan and of no other one (`--until-ci`).
     joules_per_item = evidence.result["headline"]["joules_per_item"]["mean"]
     assert find_repeats(plan, tmp_path) == {plan.seed: joules_per_item}
-    for change in ({"batch_size": 8}, {"cap_w": 500.0}, {"source_sha256": "0" * 64}):
-        assert find_repeats(replace(plan, **change), tmp_path) == {}
+    for name, change in (
+        ("batch size", {"batch_size": 8}),
+        ("cap and clock", {"cap_w": 500.0}),
+        ("source", {"source_sha256": "0" * 64}),
+    ):
+        changed_plan = replace(plan, **change)
+        assert find_repeats(changed_plan, tmp_path) == {}
+        assert list(explain_others(changed_plan, tmp_path)) == [
+            f"{bundle}: does not count, because it differs in: {name}"
+        ]
+    assert not list(explain_others(plan, tmp_path))
 
 
 def test_two_ranks_have_each_their_own_accelerator_and_equal_batches(tmp_path, capsys):
