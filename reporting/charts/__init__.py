@@ -32,7 +32,7 @@ def build_charts(table: ReportTable) -> list[Chart]:
     """
     altair = _import_altair()
     # These modules import altair, which only the extra `report` installs.
-    from reporting.charts import bars, curves, fronts, spans
+    from reporting.charts import bars, curves, fronts, spans, works
 
     builders: Mapping[str, Callable[[ReportTable], list[Chart]]] = {
         "results": lambda t: [*curves.build_result_charts(t), *bars.build_energy_chart(t)],
@@ -45,6 +45,7 @@ def build_charts(table: ReportTable) -> list[Chart]:
         "power": lambda t: [*spans.build_distribution_chart(t), *curves.build_clock_charts(t)],
         "front": fronts.build_front_chart,
         "trace": spans.build_trace_chart,
+        "work": works.build_fixed_work_chart,
     }
     # Ids of traces end with a number: `…-trace-1`.
     kind = table.id.rstrip("0123456789-").rpartition("-")[2]

@@ -66,6 +66,12 @@ def build_fixed_work_table(
         Column("note", "note", hidden=True),
         *(column for column in MARK_COLUMNS if column.key != "caution"),
         Column("place", "place in the source", hidden=True),
+        Column(
+            "has_batches",
+            "in the chart",
+            hidden=True,
+            about="whether its configuration has an energy at several batch sizes",
+        ),
     )
     own = [
         row
@@ -88,7 +94,13 @@ def build_fixed_work_table(
         )
     share = f"{assumptions.node_share_w:g} W per {assumptions.node_share_accelerators} accelerators"
     return (
-        ReportTable("fixed-work", "Fixed work", columns, tuple(cells), ABOUT.format(share=share))
+        ReportTable(
+            "fixed-work",
+            "Fixed work",
+            columns,
+            tuple(_mark_batches(cells)),
+            ABOUT.format(share=share),
+        )
         if cells
         else None
     )
@@ -131,6 +143,8 @@ def _make_cells(row: ResultRow, link: BundleLink, assumptions: Assumptions) -> C
         "active_percent": 100 * run.activity.active_share,
         "utilisation_percent": run.activity.utilisation_percent,
         **{key: value for key, value in make_mark_cells(row, link).items() if key != "caution"},
+        # Workloads differ in what an item is, so each has lines of its own.
+        "line": f"{row.workload} \u00b7 {name_line(row)}",
     }
 
 
@@ -193,3 +207,15 @@ def _add_ratios(grouped_cells: Sequence[tuple[str, Cells]]) -> list[Cells]:
             ratio = float(energy_j) / least_j if energy_j and least_j else None
             rows.append({**cells, "ratio": ratio})
     return rows
+
+
+def _mark_batches(rows: Sequence[Cells]) -> list[Cells]:
+    """The rows, with the mark of those whose line has energies at several batch sizes."""
+    batches: dict[object, set[object]] = {}
+    for row in rows:
+        if row["batch"] and row["node_kwh"]:
+            batches.setdefault(row["line"], set()).add(row["batch"])
+    return [
+        {**row, "has_batches": bool(row["node_kwh"]) and len(batches.get(row["line"], ())) > 1}
+        for row in rows
+    ]

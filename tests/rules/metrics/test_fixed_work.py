@@ -1,10 +1,13 @@
 """Time and energy of a fixed amount of work, and the published runs of Latif et al. 2024."""
 
+import copy
 import json
 from pathlib import Path
 
+import altair
 import pytest
 
+from reporting.charts import build_charts
 from reporting.paper import Paper
 from reporting.sections.nodes.fixed_work import build_fixed_work_table
 from rules.metrics.figures import Estimate
@@ -38,6 +41,16 @@ def test_published_runs_of_latif_are_the_printed_ones() -> None:
     assert joules == [44.3, 10.8]
     assert [row["ratio"] for row in (small, large)] == [pytest.approx(4.1), 1]
     assert list(by_batch) == [4096, 512], "the least energy comes first"
+    (chart,) = build_charts(table)
+    assert chart.id == "fixed-work-batch" and "2 points" in chart.alt
+    altair.Chart.from_dict(copy.deepcopy(chart.spec))  # raises if it does not follow the schema
+
+
+def test_work_at_a_single_batch_size_has_no_chart() -> None:
+    paper = Paper.from_document(json.loads((PUBLISHED / "koszczal2023.json").read_text()))
+    table = build_fixed_work_table([], [paper], Path.as_posix)
+    assert table is not None and len(table.rows) == 6
+    assert build_charts(table) == []
 
 
 def test_table_needs_runs_or_published_work() -> None:
