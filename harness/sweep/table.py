@@ -2,6 +2,7 @@
 spread over repeats."""
 
 import sys
+import textwrap
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
@@ -37,7 +38,11 @@ def print_line(text: str) -> None:
 
 def print_text(text: str) -> None:
     """Print a line, wrapped at the width of the terminal."""
-    Console().print(text, markup=False, highlight=False)
+    # Names of boards and runs have hyphens and stay whole.
+    wrapper = textwrap.TextWrapper(
+        Console().width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    )
+    print_line(wrapper.fill(text))
 
 
 def print_tables(
