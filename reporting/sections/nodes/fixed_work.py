@@ -19,6 +19,7 @@ from reporting.sections.planning import DEFAULTS, Assumptions
 from rules.metrics.comparison import JOULES_PER_KWH
 from rules.metrics.figures import Estimate
 from rules.metrics.fixed_work import FixedWork, compute_fixed_work
+from rules.workloads import workloads
 
 
 def build_fixed_work_table(
@@ -35,6 +36,7 @@ def build_fixed_work_table(
         Column("batch", "batch size", "", "count", about="of a server: requests in flight"),
         Column("cap_w", "cap", "W per accelerator", "count"),
         Column("items", "items", "", "count"),
+        Column("item", "item"),
         Column("hours", "time", "h", "number"),
         Column(
             "accelerators_kwh",
@@ -133,6 +135,7 @@ def _make_cells(row: ResultRow, link: BundleLink, assumptions: Assumptions) -> C
     return {
         **_make_node_cells(items, nodes, "measured" if measured else "assumed"),
         "work": row.workload,
+        "item": workloads()[row.workload].item,
         "result": name_line(row),
         "batch": row.batch_size,
         "cap_w": row.cap_w,
@@ -177,6 +180,7 @@ def _make_published_cells(paper: Paper, work: PublishedWork) -> Cells:
         "batch": work.batch_size,
         "cap_w": work.cap_w,
         "items": work.items,
+        "item": work.item,
         "hours": work.seconds / 3600,
         "node_kwh": energy_j / JOULES_PER_KWH if energy_j else None,
         "node_kwh_kind": "printed",
