@@ -119,6 +119,15 @@ def test_mean_over_repeats_stands_for_a_variant() -> None:
         assert row[f"{RATE}_high"] == pytest.approx(1010 + 4.303 * 10 / math.sqrt(3))
 
 
+def test_fastest_setting_of_a_variant_counts() -> None:
+    rows = [
+        *(make_run_row(rate, "a", batch_size=rate) for rate in (900, 1000, 950)),
+        *(make_run_row(rate, "a", variant="baseline", batch_size=rate) for rate in (290, 310, 300)),
+    ]
+    (row,) = build_rows(build_tuned_table, rows)
+    assert (row[RATE], row["baseline_rate"]) == (1000, 310)
+
+
 def test_one_lucky_run_is_neither_baseline_nor_best() -> None:
     lucky = make_setting(1100, 900, 900, batch_size=1)
     steady = make_setting(1000, 1000, 1000, batch_size=2)

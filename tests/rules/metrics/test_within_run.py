@@ -62,6 +62,13 @@ def test_interval_within_a_run_covers_the_mean_of_autocorrelated_epochs(
     assert covered_if_independent / RUNS <= independent_at_most
 
 
+def test_interval_of_ten_epochs_with_an_autocorrelation_of_one_half() -> None:
+    # v = 2.600 leaves 2.846 degrees of freedom with a quantile of 3.304. The standard error grows
+    # by sqrt(2.600 x 9 / 7.400) = 1.778, and the quantile by 3.304 / 2.262.
+    widened = widen_interval(Estimate(100.0, 10, 1.0, (99.0, 101.0)), 0.5)
+    assert widened.half_width == pytest.approx(2.5974, abs=0.0001)
+
+
 def test_interval_is_never_narrower_than_that_of_independent_epochs() -> None:
     for values in simulate_runs(-0.55):
         estimate = estimate_mean(values)
