@@ -101,6 +101,11 @@ class Measurements:
     tally: RequestTally | None = None
     clocks: list[ClockReading] = field(default_factory=list)
 
+    @property
+    def compiles(self) -> bool:
+        """Whether the first batches compile the model, as its settings say."""
+        return any(event.settings.get("compiled") for event in self.built.values())
+
 
 @dataclass(frozen=True)
 class NodeShare:

@@ -1,6 +1,7 @@
 """The output of a run: a live line on a terminal, plain lines elsewhere, and every line in the
 log."""
 
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,6 +12,7 @@ from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
+    SpinnerColumn,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
@@ -25,10 +27,20 @@ from rules.declarations.run import RunDeclaration
 from rules.finding import format_count
 from rules.metrics.figures import Percentiles, RunFigures
 from rules.metrics.figures_json import figures_from_json, idle_from_json
-from rules.metrics.idle import IdleSummary, summarize_idle
+from rules.metrics.idle import BARE, BUILD, RESIDENT, IdleSummary, summarize_idle
 from rules.metrics.imbalance import compute_imbalance
 from rules.metrics.within_run import describe_epochs
 from rules.workloads import workloads
+
+WAIT_LINE_S = 60.0
+"""How often output that is no terminal says what a run waits for."""
+NEXT_ACTIVITY = {
+    BARE: "starting the workers and building the model",
+    BUILD: "measuring idle power with the model",
+    RESIDENT: "warming up",
+    "warm-up": "calibrating the length of an epoch",
+}
+"""By a phase that has ended, what the run does next."""
 
 
 class View:
@@ -39,12 +51,15 @@ class View:
         self._console = console
         self._log = log_path.open("a")
         self._live: Progress | None = None
+        self._activity: str | None = None
+        """What the run does before its first epoch."""
+        self._has_epochs = False
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        self.end_epochs()
+        self.end_live_line()
         self._log.close()
 
     def print_line(self, text: str) -> None:
@@ -66,9 +81,41 @@ class View:
         # reason.
         self._log.flush()
 
+    def end_phase(self, phase: str, compiles: bool) -> None:
+        """Show what the run does after `phase` and for how long, until the first epoch: on a
+        terminal in the live line, elsewhere in a line a minute. `compiles` says that the first
+        batches compile the model."""
+        if phase == BARE:
+            self._has_epochs = False
+        activity = NEXT_ACTIVITY.get(phase)
+        # A slow rank may report the end of a phase after the first rank has begun its epochs.
+        if activity is None or self._has_epochs:
+            return
+        if compiles and phase == RESIDENT:
+            activity = "compiling the model, which may take minutes, and warming up"
+        self.log_line(activity)
+        self.end_live_line()
+        self._activity, self._since_s = activity, time.monotonic()
+        self._next_line_s = self._since_s + WAIT_LINE_S
+        if self._console.is_terminal:
+            columns = SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn()
+            self._live = Progress(*columns, console=self._console, transient=True)
+            self._live.add_task(activity)
+            self._live.start()
+
+    def wait(self, seconds: float) -> None:
+        """Sleep, and print the line of a minute if it is due."""
+        time.sleep(seconds)
+        now_s = time.monotonic()
+        if self._activity and not self._console.is_terminal and now_s >= self._next_line_s:
+            self._next_line_s += WAIT_LINE_S
+            self.print_line(f"{self._activity}, for {now_s - self._since_s:.0f} s now")
+
     def begin_epochs(self, epochs: int, item: str) -> None:
         """Start the live line: finished epochs, items/s and mean W of the latest one, time left.
         Only a terminal has one."""
+        self.end_live_line()
+        self._has_epochs = True
         # In a job's output file, control characters of the live line would be noise.
         if not self._console.is_terminal:
             return
@@ -91,8 +138,9 @@ class View:
         if self._live:
             self._live.update(self._task, advance=1, rate=items_per_s, power=power)
 
-    def end_epochs(self) -> None:
+    def end_live_line(self) -> None:
         """Remove the live line, if there is one."""
+        self._activity = None
         if self._live:
             self._live.stop()
             self._live = None

@@ -229,7 +229,7 @@ class Attempt:
                     f"the workers ended with status {status} before their last epoch; the "
                     "log says why"
                 )
-            time.sleep(POLL_S)
+            self._view.wait(POLL_S)
 
     def _handle_event(self, event: WorkerEvent, sampler: Sampler) -> None:
         """Record what the event reports. Raises RunFailed if it ends the run."""
@@ -334,8 +334,8 @@ class Attempt:
 
     def _add_phase(self, sampler: Sampler, phase: str, start_ns: int, end_ns: int) -> None:
         self._events.add(PhaseEnded, phase=phase, start_ns=start_ns, end_ns=end_ns)
-        # A crash loses at most one idle phase. Later phases end when epochs have begun, whose
-        # samples must stay in memory until their mean power is printed.
+        self._view.end_phase(phase, self.measurements.compiles)
+        # Only idle phases: epochs may have begun, whose samples stay in memory until printed.
         if phase in (BARE, RESIDENT):
             sampler.flush()
 
