@@ -85,7 +85,15 @@ def build_results_table(
         Column("held", "cap held", hidden=True),
         *(Column(key, about, hidden=True, about=about) for key, about in _FRONT_COLUMNS.items()),
     )
-    return ReportTable(id, title, columns, tuple(_make_all_result_cells(rows, link)))
+    cells = tuple(_make_all_result_cells(rows, link))
+    return ReportTable(id, title, columns, cells, RESULTS_ABOUT)
+
+
+RESULTS_ABOUT = (
+    "Each row is one run. Its intervals (95 %, n epochs) are within this run: they do not contain "
+    "the difference to another run or board, nor the error of the sensor. Runs and boards are "
+    "those of all repeats of the setting."
+)
 
 
 NODE_SHARE = (
