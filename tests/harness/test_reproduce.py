@@ -82,7 +82,9 @@ def test_reproduction_of_a_committed_bundle_has_its_configuration(bundle: Path) 
     assert dict(reproduction.options) == settings.get("options", {})
     assert reproduction.cap_w == result["power"]["cap_w"]
     requests = reproduction.requests and vars(reproduction.requests)
-    assert requests == settings.get("requests")
+    stated_requests = settings.get("requests")
+    # Earlier bundles do not state whether the lengths are uniform.
+    assert requests == (stated_requests and {"uniform": False, **stated_requests})
     assert reproduction.epoch_s == (10.5 if result["standing"] == "control" else 31.5)
 
 
