@@ -4,7 +4,7 @@ It is small enough that one process holds those of a whole round.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -275,10 +275,17 @@ AXIS_SETTINGS = {
     "concurrency": ("batch size",),
     "variant": ("variant", "precision"),
     "precision": ("variant", "precision"),
-    # The default number of requests in flight is proportional to the accelerators.
-    "gpus": ("boards", "batch size"),
+    "gpus": ("boards",),
 }
 """The entries of `list_configuration` that differ between the runs of a sweep, by its axis."""
+
+
+def list_axis_settings(axes: Iterable[str], serves_default: bool) -> set[str]:
+    """The entries of `list_configuration` that differ between the runs of a sweep over these axes.
+    `serves_default` says whether the runs are of a server with its default number of requests in
+    flight, which is proportional to the accelerators."""
+    names = {name for axis in axes for name in AXIS_SETTINGS.get(axis, ())}
+    return names | {"batch size"} if serves_default and "gpus" in axes else names
 
 
 def group_by_comparison_key(runs: Sequence[RunSummary]) -> list[list[RunSummary]]:

@@ -93,6 +93,8 @@ def read_request(
     run_request = _choose_variant(run_request, axes)
     workload = find_workload(run_request)
     _check_combination(workload, axes)
+    if BATCH.name in axes and workload.mode == "inference":
+        axes[CONCURRENCY.name] = CONCURRENCY.take(*axes.pop(BATCH.name).values)
     varied_axes = [axis for axis in axes.values() if axis.varies]
     # Other settings need no right to set caps, so a sweep over them leaves the cap as found.
     axes.setdefault(CAP.name, CAP.take(None) if varied_axes else CAP)

@@ -191,8 +191,8 @@ def _find_remarks(sweep: Sweep, limits: Mapping[str, Readback]) -> Iterator[str]
     defaults_w = {
         readback.default_mw / 1e3 for readback in limits.values() if readback.default_mw is not None
     }
-    is_compared = CAP.name not in sweep.axis_names or CAP.name in sweep.reference
-    if not is_compared and caps_w != {None} and len(defaults_w) == 1 and not defaults_w & caps_w:
+    needs_default = CAP.name in sweep.axis_names and CAP.name not in sweep.reference
+    if needs_default and caps_w != {None} and len(defaults_w) == 1 and not defaults_w & caps_w:
         yield (
             f"note: the default cap, {defaults_w.pop():g} W, is not among the caps, so no cap will "
             "be compared with it"

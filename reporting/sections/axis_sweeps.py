@@ -8,6 +8,7 @@ from typing import Any
 
 from reporting.report_table import Column, ReportTable
 from reporting.results_model import ResultRow, format_accelerator_count, name_submitted_line
+from reporting.run_record import RunRecord
 from reporting.sections.cells import MARK_COLUMNS, BundleLink, Cells, make_mark_cells, pluralize
 from reporting.sections.gains import (
     ComparedSettings,
@@ -21,7 +22,7 @@ from rules.bundle_findings import are_clocks_changed
 from rules.metrics.figures import estimate_mean
 from rules.metrics.gains import compare
 from rules.metrics.sweeps import Point, average_settings
-from rules.run_summary import AXIS_SETTINGS, CONFIGURATION_NAMES
+from rules.run_summary import CONFIGURATION_NAMES, list_axis_settings
 from rules.workloads import Workload
 
 Value = int | str
@@ -122,7 +123,7 @@ def find_axis_sweeps(axis: SweptAxis, rows: Sequence[ResultRow]) -> list[AxisSwe
         if row.provenance is None or row.mean_power_w is None or make_point(row) is None:
             continue
         clocks_changed = axis.name != "sm-clock" and are_clocks_changed(row.provenance.findings)
-        key = (row.cap_w, clocks_changed, *_drop_axis(row.provenance.run.kind, axis))
+        key = (row.cap_w, clocks_changed, *_drop_axis(row.provenance.run, axis))
         groups.setdefault(key, []).append(row)
     sweeps = [
         _build_sweep(axis, runs)
@@ -130,22 +131,35 @@ def find_axis_sweeps(axis: SweptAxis, rows: Sequence[ResultRow]) -> list[AxisSwe
         if len({axis.read(row) for row in runs}) > 1
         and (not axis.is_declared or any(_names_axis(row, axis) for row in runs))
     ]
-    uses = Counter(sweep.name for sweep in sweeps)
-    return sorted(
-        (
-            replace(sweep, name=f"{sweep.name} ({n})") if uses[sweep.name] > 1 else sweep
-            for n, sweep in enumerate(sweeps, start=1)
-        ),
-        key=lambda sweep: sweep.name,
-    )
+    return sorted(_distinguish_names(sweeps), key=lambda sweep: sweep.name)
 
 
-def _drop_axis(kind: tuple[object, ...], axis: SweptAxis) -> Iterator[object]:
+def _distinguish_names(sweeps: Sequence[AxisSweep]) -> list[AxisSweep]:
+    """The sweeps with unique names, which have the batch size and then a number only if needed."""
+    named_sweeps = list(sweeps)
+    for make_suffix in (
+        lambda sweep, _: f" · batch {sweep.points[0].rows[0].batch_size}",
+        lambda _, number: f" ({number})",
+    ):
+        uses = Counter(sweep.name for sweep in named_sweeps)
+        named_sweeps = [
+            replace(sweep, name=sweep.name + make_suffix(sweep, number))
+            if uses[sweep.name] > 1
+            else sweep
+            for number, sweep in enumerate(named_sweeps, start=1)
+        ]
+    return named_sweeps
+
+
+def _drop_axis(run: RunRecord, axis: SweptAxis) -> Iterator[object]:
     """The entries of `rules.run_summary.submission_key` that the axis leaves unchanged."""
-    directory, system, *settings = kind
+    directory, system, *settings = run.kind
     yield from (directory, system)
+    label = run.declaration.sweep
+    has_default = label is None or "concurrency" not in (label.axes or ())
+    varied = list_axis_settings([axis.name], run.requests is not None and has_default)
     for name, value in zip(CONFIGURATION_NAMES, settings, strict=True):
-        if name not in AXIS_SETTINGS[axis.name]:
+        if name not in varied:
             yield value
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from conftest import Submissions
 from support.bundles import rederive
-from support.report.report_runs import add_sweep, convert_to_baseline, make_run_at_cap
+from support.report.report_runs import add_sweep, convert_to_baseline, make_run_at_cap, on_one
 
 from reporting.charts import build_charts
 from reporting.collect import collect
@@ -132,3 +132,18 @@ def test_runs_that_differ_in_batch_size_and_cap_are_a_sweep_at_each_cap(
     add_sweep(submissions, *runs, other_cap)
     (table,) = build_tables(submissions).values()
     assert [row["value"] for row in table.rows] == [512, 1024]
+
+
+def test_product_of_batch_size_and_accelerators_is_a_sweep_over_each(
+    submissions: Submissions,
+) -> None:
+    runs = [make_run_with_batch(size, 1.0) for size in (512, 1024)]
+    runs += [on_one(make_run_with_batch(size, 1.0)) for size in (512, 1024)]
+    for place, run in enumerate(runs, 1):
+        name_sweep(run, place, 4, "gpus", gpus=1)
+        run.result["sweep"].update(axes=["batch", "gpus"])
+    add_sweep(submissions, *runs)
+    tables = build_tables(submissions)
+    values = [row["value"] for row in tables["resnet50-train-gpus"].rows]
+    assert values == [1, 2, 1, 2], "runs of two batch sizes are not averaged"
+    assert [row["value"] for row in tables["resnet50-train-batch"].rows] == [512, 1024, 512, 1024]

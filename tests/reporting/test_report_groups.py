@@ -2,10 +2,10 @@
 
 import pytest
 from conftest import Submissions
-from support.bundles import make_evidence, rederive
+from support.bundles import make_evidence
 from support.report.altered_runs import make_altered_run
 from support.report.html import Report, read_embedded, read_lines
-from support.report.report_runs import convert_to_baseline
+from support.report.report_runs import convert_to_baseline, on_one
 from support.report.result_rows import make_run_row
 
 from reporting.results_model import name_submitted_line
@@ -23,25 +23,6 @@ def demo() -> EvidenceFrames:
     evidence = make_altered_run(name="laptop")
     evidence.result["standing"] = "demo"
     evidence.result["sampling"]["meter"] = "simulated"
-    return evidence
-
-
-def on_one(evidence: EvidenceFrames, standing: str = "closed") -> EvidenceFrames:
-    """The same run on the first of its two accelerators only."""
-    evidence.result["standing"] = standing
-    evidence.result["ranks"] = evidence.result["ranks"][:1]
-    (uuid,) = evidence.result["ranks"][0]["accelerators"]
-    evidence.result["settings"]["accelerators"] = 1
-    evidence.result["readbacks"] = [
-        r for r in evidence.result["readbacks"] if r["accelerator"] == uuid
-    ]
-    evidence.batches = evidence.batches[evidence.batches["rank"] == 0].reset_index(drop=True)
-    evidence.samples = evidence.samples[evidence.samples["accelerator"] == uuid].reset_index(
-        drop=True
-    )
-    accelerators = evidence.system["nodes"][0]["accelerators"]
-    accelerators[:] = [a for a in accelerators if a["uuid"] == uuid]
-    rederive(evidence)
     return evidence
 
 

@@ -30,7 +30,7 @@ from rules.bundle_format.table import RESULT
 from rules.declarations.run import SweepLabel
 from rules.finding import Severity, Violation
 from rules.rule import RoundRule
-from rules.run_summary import AXIS_SETTINGS, RunSummary, group_by_sweep, list_configuration
+from rules.run_summary import RunSummary, group_by_sweep, list_axis_settings, list_configuration
 
 RULE = RoundRule(__name__, "X105", Severity.WARNING, added="1.3.0")
 
@@ -73,14 +73,17 @@ def _get_plan(label: SweepLabel) -> tuple[object, ...]:
     return label.of, label.order, label.seed, tuple(label.axes or ()), reference
 
 
-def _list_axis_settings(label: SweepLabel) -> set[str]:
+def _list_axis_settings(run: RunSummary, label: SweepLabel) -> set[str]:
     """The settings that the declared axes vary, by their names in `list_configuration`."""
-    return {name for axis in label.axes or () for name in AXIS_SETTINGS.get(axis, ())}
+    is_serving = dict(list_configuration(run))["prompt tokens"] is not None
+    return list_axis_settings(label.axes or (), is_serving)
 
 
 def _name_settings(run: RunSummary, label: SweepLabel) -> str:
     """The values of the declared axes beside cap and accelerators, as text."""
-    names = _list_axis_settings(label) - {"cap in W", "boards"}
+    if label.axes is None:
+        return ""
+    names = _list_axis_settings(run, label) - {"cap in W", "boards"}
     return "".join(f"{name} {value}, " for name, value in list_configuration(run) if name in names)
 
 
@@ -88,11 +91,11 @@ def _find_undeclared_settings(
     members: Sequence[tuple[RunSummary, SweepLabel]],
 ) -> Iterator[tuple[Path, Violation]]:
     """Settings that differ between the runs of a sweep and are none of its axes."""
-    label = members[0][1]
+    run, label = members[0]
     if label.axes is None:
         return
-    fixed_names = [name for name, _ in list_configuration(members[0][0])]
-    for name in [name for name in fixed_names if name not in _list_axis_settings(label)]:
+    varied_names = _list_axis_settings(run, label)
+    for name in [name for name, _ in list_configuration(run) if name not in varied_names]:
         values = [(run, dict(list_configuration(run))[name]) for run, _ in members]
         for run, value in values if len({value for _, value in values}) > 1 else ():
             observed = f"{name} {value}; another bundle of the sweep has another value"

@@ -127,6 +127,11 @@ def test_cap_stays_as_found_if_another_setting_varies() -> None:
     }
 
 
+def test_batch_of_a_server_is_its_concurrency() -> None:
+    request = read_request(SERVING, {"batch": "4,8"}, ["8"], 1)
+    assert request.axis_names == ("concurrency",) and request.reference == {"concurrency": 8}
+
+
 def test_variants_have_the_smallest_of_their_default_batch_sizes() -> None:
     request = read_request(replace(SIMULATED, smoke=False), {"variant": "baseline,tuned"}, [], 1)
     (batch,) = {entry.apply(request.run_request).batch for entry in request.shuffle()}

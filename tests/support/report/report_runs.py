@@ -38,6 +38,25 @@ def convert_to_baseline(evidence: EvidenceFrames) -> EvidenceFrames:
     return evidence
 
 
+def on_one(evidence: EvidenceFrames, standing: str = "closed") -> EvidenceFrames:
+    """The same run on the first of its two accelerators only."""
+    evidence.result["standing"] = standing
+    evidence.result["ranks"] = evidence.result["ranks"][:1]
+    (uuid,) = evidence.result["ranks"][0]["accelerators"]
+    evidence.result["settings"]["accelerators"] = 1
+    evidence.result["readbacks"] = [
+        r for r in evidence.result["readbacks"] if r["accelerator"] == uuid
+    ]
+    evidence.batches = evidence.batches[evidence.batches["rank"] == 0].reset_index(drop=True)
+    evidence.samples = evidence.samples[evidence.samples["accelerator"] == uuid].reset_index(
+        drop=True
+    )
+    accelerators = evidence.system["nodes"][0]["accelerators"]
+    accelerators[:] = [a for a in accelerators if a["uuid"] == uuid]
+    rederive(evidence)
+    return evidence
+
+
 def add_sweep(submissions: Submissions, *runs: EvidenceFrames) -> list[EvidenceFrames]:
     for place, evidence in enumerate(runs):
         rederive(make_other_run(evidence, place))
