@@ -168,7 +168,7 @@ def _restoring(source: PowerSource, path: Path, plan: CapPlan) -> Iterator[Watch
                 watchdog.end(wait=not failures)
             if failures:
                 _report_failures(failures, cause, bool(signals))
-            elif may_be_set and (signals or isinstance(cause, Interrupted)):
+            elif results and (signals or isinstance(cause, Interrupted)):
                 limits = [
                     f"{limit.uuid} to {describe_limit(limit)}" for limit in journal.accelerators
                 ]

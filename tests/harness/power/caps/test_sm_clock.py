@@ -1,6 +1,8 @@
 """SM clocks that are locked for a run: the lock is removed, however the run ends."""
 
 import json
+import os
+import signal
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -9,7 +11,10 @@ from click.testing import CliRunner
 from support.harness.cap_node import AS_FOUND, SET, A, B, Node, cut_power, find_watchdogs
 from support.kills import wait_for
 
+from harness import interrupts
 from harness.cli import main
+from harness.interrupts import Interrupted
+from harness.power.caps import apply as cap_apply
 from harness.power.caps.apply import applied_cap
 from harness.power.caps.journal import Journal
 from harness.power.caps.restore import RestoreError
@@ -108,6 +113,27 @@ def test_without_the_right_nothing_is_locked_and_the_reason_is_given(node):
     with pytest.raises(NotAllowedError, match=says):
         applied_cap(make_lock_plan(node)).__enter__()
     assert node.locks == {} and not node.journal.exists() and not find_watchdogs(node)
+
+
+def test_an_interrupt_before_a_clock_is_locked_reports_nothing_restored(node, monkeypatch, capsys):
+    def interrupt(*_: object) -> None:
+        raise Interrupted("SIGTERM", signal.SIGTERM)
+
+    monkeypatch.setattr(cap_apply, "_apply", interrupt)
+    with pytest.raises(Interrupted):
+        applied_cap(make_lock_plan(node)).__enter__()
+    assert capsys.readouterr().err == "" and not node.journal.exists()
+
+
+def test_a_signal_while_a_clock_is_locked_unlocks_it_and_says_so(node, capsys):
+    with (
+        pytest.raises(Interrupted),
+        interrupts.raise_interrupts(),
+        applied_cap(make_lock_plan(node)),
+    ):
+        os.kill(os.getpid(), signal.SIGTERM)
+    expected = f"restored: {A} to unlocked SM clock, {B} to unlocked SM clock\n"
+    assert capsys.readouterr().err == expected and node.locks == {}
 
 
 def test_a_dry_run_without_root_says_that_the_lock_takes_root(node, monkeypatch):
