@@ -156,7 +156,7 @@ def _build_cap_chart(
     x_key: str = _CAP,
 ) -> Chart | None:
     """A chart of `key` against the cap, or the column `x_key`, with one line per configuration.
-    Lines join the means of repeated runs. None unless there are two caps."""
+    Lines join the means of repeated runs at numbers. None unless there are two values."""
     data = [row for row in table.data if row[x_key] is not None and row.get(key) is not None]
     # A single cap makes no line.
     if len({row[x_key] for row in data}) < 2:
@@ -176,12 +176,15 @@ def _build_cap_chart(
         # Repeated runs at a cap give several points. The line goes through their mean.
         .mark_line(strokeWidth=1.4, opacity=0.8)
         .encode(
-            order=f"{x_key}:{x.shorthand[-1]}",
+            order=f"{x_key}:Q",
             stroke=alt.Stroke("line:N", scale=styles.colour, legend=styles.legend),
             strokeDash=alt.StrokeDash("line:N", scale=styles.dash, legend=styles.legend),
         )
     )
-    layers = [line, draw_points(base, styles, large_if), draw_crosses(base)]
+    layers = [draw_points(base, styles, large_if), draw_crosses(base)]
+    # There is nothing between two names that a line could show.
+    if x.shorthand.endswith(":Q"):
+        layers.insert(0, line)
     # A line at zero separates gain from loss.
     if min(select_numbers(data, key)) < 0 < max(select_numbers(data, key)):
         zero = (

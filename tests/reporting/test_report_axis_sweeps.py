@@ -3,6 +3,7 @@
 import shutil
 from pathlib import Path
 
+import altair
 import pytest
 from conftest import Submissions
 from support.bundles import rederive
@@ -121,7 +122,12 @@ def test_variants_are_a_sweep_only_if_the_runs_say_so(submissions: Submissions) 
         ("bf16", "reference"),
         ("tf32", "None"),
     ]
-    assert build_charts(table)
+    charts = build_charts(table)
+    assert charts
+    for chart in charts:
+        # Raises if the spec does not follow the schema.
+        altair.Chart.from_dict(chart.spec)
+        assert "line" not in [layer["mark"]["type"] for layer in chart.spec["layer"]]
 
 
 def test_runs_that_differ_in_batch_size_and_cap_are_a_sweep_at_each_cap(
