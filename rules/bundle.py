@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from rules import VERSION
 from rules.boards import Board, real_board
 from rules.bundle_format.events import Event
 from rules.bundle_format.records import Evidence, Json
@@ -29,7 +30,7 @@ from rules.declarations.system import (
     SystemDeclaration,
 )
 from rules.finding import Problem
-from rules.metrics.energy import MetricsError
+from rules.metrics.attempt import compute_or_explain
 from rules.metrics.figures import IdleFigures, RunFigures
 from rules.metrics.headline import apply_rule_book
 from rules.metrics.idle import compute_idle_figures
@@ -270,23 +271,36 @@ class Bundle:
 
     @cached_property
     def _parts_or_reason(self) -> tuple[Part, ...] | str:
-        try:
-            return tuple(
-                parts_of_groups(self.ranks, self.samples_of, self.batches, self.batches_of)
-            )
-        except MetricsError as error:
-            return str(error)
+        return self._compute_parts(VERSION)
+
+    def _compute_parts(self, rules_version: str) -> tuple[Part, ...] | str:
+        groups = self.ranks, self.samples_of, self.batches, self.batches_of
+        return compute_or_explain(lambda: tuple(parts_of_groups(*groups, rules_version)))
+
+    @cached_property
+    def _stated_parts_or_reason(self) -> tuple[Part, ...] | str:
+        """The parts by the rule book that the run names."""
+        parts, version = self._parts_or_reason, self.declaration.rules_version
+        # Without repeated values of a counter, the arithmetic of all rule books is the same.
+        if isinstance(parts, str) or not any(part.trace.has_repeats for part in parts):
+            return parts
+        return self._compute_parts(version)
 
     @cached_property
     def _figures_or_reason(self) -> RunFigures | str:
-        if isinstance(self._parts_or_reason, str):
-            return self._parts_or_reason
-        try:
-            return compute_figures(
-                self.declaration, self.system_declaration, self._parts_or_reason, self.requests
-            )
-        except MetricsError as error:
-            return str(error)
+        return self._compute_figures(self._parts_or_reason)
+
+    @cached_property
+    def _stated_run_figures_or_reason(self) -> RunFigures | str:
+        if self._stated_parts_or_reason is self._parts_or_reason:
+            return self._figures_or_reason
+        return self._compute_figures(self._stated_parts_or_reason)
+
+    def _compute_figures(self, parts: tuple[Part, ...] | str) -> RunFigures | str:
+        if isinstance(parts, str):
+            return parts
+        inputs = self.declaration, self.system_declaration, parts, self.requests
+        return compute_or_explain(lambda: compute_figures(*inputs))
 
     @property
     def figures(self) -> RunFigures | None:
@@ -296,25 +310,22 @@ class Bundle:
     @cached_property
     def stated_figures(self) -> RunFigures | None:
         """The figures as result.json must state them: by the rule book that the run names."""
-        return self.figures and apply_rule_book(self.figures, self.declaration.rules_version)
+        figures = self._stated_run_figures_or_reason
+        if isinstance(figures, str):
+            return None
+        return apply_rule_book(figures, self.declaration.rules_version)
 
     @cached_property
     def idle_figures_or_reason(self) -> IdleFigures | str:
         """Idle power of the boards that the run uses, and its phases, recomputed from events,
         samples and batches; or the reason why they cannot be computed."""
-        if self.figures is None:
+        parts, figures = self._stated_parts_or_reason, self._stated_run_figures_or_reason
+        if isinstance(parts, str) or isinstance(figures, str):
             return self.figures_error
-        try:
-            return compute_idle_figures(
-                self.declaration,
-                self.events or (),
-                self.parts,
-                self.batches,
-                self.figures.energy_of_record,
-                unused_samples={},
-            )
-        except MetricsError as error:
-            return str(error)
+        declared, source = (self.declaration, self.events or ()), figures.energy_of_record
+        return compute_or_explain(
+            lambda: compute_idle_figures(*declared, parts, self.batches, source, {})
+        )
 
     @property
     def figures_error(self) -> str:
@@ -323,19 +334,13 @@ class Bundle:
 
     @cached_property
     def _node_figures_or_reason(self) -> NodeFigures | str:
-        if self.node_samples is None or self.figures is None:
+        parts, figures = self._stated_parts_or_reason, self._stated_run_figures_or_reason
+        if self.node_samples is None or isinstance(parts, str) or isinstance(figures, str):
             return ""
-        try:
-            return compute_node_figures(
-                self.declaration,
-                self.system_declaration,
-                self.node_samples,
-                self.batches,
-                self.parts,
-                self.figures,
-            )
-        except MetricsError as error:
-            return str(error)
+        declared = self.declaration, self.system_declaration, self.node_samples
+        return compute_or_explain(
+            lambda: compute_node_figures(*declared, self.batches, parts, figures)
+        )
 
     @cached_property
     def feed_traces(self) -> tuple[FeedTrace, ...]:

@@ -2,11 +2,12 @@
 samples, and by the counter."""
 
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
 
+from rules.bundle_format.records import NO_STAMP
 from rules.bundle_format.table import Floats, Mask, Table
+from rules.metrics.counter import find_counter_changes
 from rules.metrics.readings import is_averaged, read_average_power_w, read_counter_j, read_power_w
 
 
@@ -34,12 +35,15 @@ class Trace:
     """The power readings that succeeded, and their times, both of shape (k,) with k >= 2."""
     counter_times_s: Floats
     counter_j: Floats
-    """The counter readings that succeeded, and their times, both of shape (c,); c may be 0."""
+    """The counter at its changes (`rules.metrics.counter`) or at all reads that succeeded, both of
+    shape (c,); c may be 0."""
+    has_repeats: bool
+    """Whether the counter is known at fewer times than it was read."""
 
 
-def build_trace(samples: Table) -> Trace:
-    """The trace of one accelerator's samples. Raises MetricsError where times do not rise or there
-    are too few readings."""
+def build_trace(samples: Table, at_changes: bool = True) -> Trace:
+    """The trace of one accelerator's samples, with the counter at its changes or at all its reads.
+    Raises MetricsError where times do not rise or there are too few readings."""
     # The time of the reading and not the scheduled time: a delayed tick must not shift power in
     # time.
     times_ns = samples.ints("read_ns")
@@ -54,8 +58,14 @@ def build_trace(samples: Table) -> Trace:
     power_w = read_average_power_w(samples) if averaged else read_power_w(samples)
     counter_j = read_counter_j(samples)
     has_power, has_counter = _where_finite(power_w), _where_finite(counter_j)
+    counter_times_s, counter_j = _read_counter_times_s(samples)[has_counter], counter_j[has_counter]
     if len(power_w[has_power]) < 2:
         raise MetricsError("fewer than two power readings of an accelerator succeeded")
+    readings = len(counter_j)
+    if at_changes:
+        power_j = _cumulate_j(read_s[has_power], power_w[has_power])
+        power_j = np.interp(counter_times_s, read_s[has_power], power_j)
+        counter_times_s, counter_j = find_counter_changes(counter_times_s, counter_j, power_j)
     return Trace(
         samples=samples,
         zero_ns=int(times_ns[0]),
@@ -64,9 +74,25 @@ def build_trace(samples: Table) -> Trace:
         power_w=power_w,
         usable_power_times_s=read_s[has_power],
         usable_power_w=power_w[has_power],
-        counter_times_s=read_s[has_counter],
-        counter_j=counter_j[has_counter],
+        counter_times_s=counter_times_s,
+        counter_j=counter_j,
+        has_repeats=len(counter_j) < readings,
     )
+
+
+def _read_counter_times_s(samples: Table) -> Floats:
+    """When the counter was read, in s since the first sample, shape (n,)."""
+    read_ns = samples.ints("read_ns")
+    times_ns = read_ns
+    if "counter_ns" in samples.columns:
+        counter_ns = samples.ints("counter_ns")
+        times_ns = np.where(counter_ns == NO_STAMP, read_ns, counter_ns)
+        if bool(np.any(np.diff(times_ns) <= 0) or np.any(times_ns < read_ns)):
+            raise MetricsError(
+                "counter_ns of an accelerator does not rise, or is before the read_ns of its row"
+            )
+    times_s: Floats = (times_ns - read_ns[0]) / 1e9
+    return times_s
 
 
 def _where_finite(values: Floats) -> "slice | Mask":
@@ -84,7 +110,7 @@ def trapezoid_energies(times_s: Floats, power_w: Floats, starts: Floats, ends: F
     _check_covered(times_s, starts, ends)
     steps_s = times_s[1:] - times_s[:-1]
     # Energy from the first sample to each sample, so that an interval is a difference of two.
-    cumulated_j = np.concatenate(([0.0], np.cumsum(steps_s * (power_w[1:] + power_w[:-1]) / 2)))
+    cumulated_j = _cumulate_j(times_s, power_w)
     slopes = (power_w[1:] - power_w[:-1]) / steps_s
 
     def energy_until(t: Floats) -> Floats:
@@ -93,9 +119,16 @@ def trapezoid_energies(times_s: Floats, power_w: Floats, starts: Floats, ends: F
         i = np.searchsorted(times_s, t, side="right") - 1
         i = np.minimum(np.maximum(i, 0), len(steps_s) - 1)
         since_s = t - times_s[i]
-        return cast(Floats, cumulated_j[i] + since_s * (power_w[i] + slopes[i] * since_s / 2))
+        return cumulated_j[i] + since_s * (power_w[i] + slopes[i] * since_s / 2)
 
     return energy_until(ends) - energy_until(starts)
+
+
+def _cumulate_j(times_s: Floats, power_w: Floats) -> Floats:
+    """Energy in J from the first of k samples to each of them, by piecewise linear power. All of
+    shape (k,)."""
+    steps_j = (times_s[1:] - times_s[:-1]) * (power_w[1:] + power_w[:-1]) / 2
+    return np.concatenate(([0.0], np.cumsum(steps_j)))
 
 
 def cumulate_interval_means(times_s: Floats, power_w: Floats) -> Floats:

@@ -13,6 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from rules import RELEASED, VERSION
 from rules.bundle_format.records import Json
 from rules.bundle_format.table import Floats, Ints, Table
 from rules.declarations.run import Rank, RunDeclaration
@@ -29,6 +30,9 @@ from rules.metrics.intervals import (
     group_by_epoch_and_rank,
     join_intervals,
 )
+
+FIRST_WITH_CHANGES = "1.8.0"
+"""The first rule book that interpolates the counter between its changes."""
 
 
 @dataclass(frozen=True)
@@ -96,9 +100,12 @@ def parts_of_groups(
     samples_by_accelerator: Mapping[str, Table],
     batches: Table,
     batches_by_epoch_and_rank: Mapping[tuple[int, int], Ints],
+    rules_version: str = VERSION,
 ) -> list[Part]:
     """The same as `split_into_parts`, given the samples of each accelerator and the places of the
-    batches of each epoch and rank (see `rules.metrics.intervals`)."""
+    batches of each epoch and rank (see `rules.metrics.intervals`), with the arithmetic of a rule
+    book."""
+    at_changes = RELEASED.index(rules_version) >= RELEASED.index(FIRST_WITH_CHANGES)
     accelerators_by_rank = {rank.rank: rank.accelerators for rank in ranks}
     epochs_by_rank: dict[int, dict[int, Ints]] = {}
     for (epoch, rank), places in batches_by_epoch_and_rank.items():
@@ -115,7 +122,7 @@ def parts_of_groups(
                     f"rank {rank} has batches, but its accelerator {accelerator} has no samples"
                 )
             # Once per accelerator and not per epoch: the trace is the same for all epochs.
-            trace = build_trace(samples_by_accelerator[accelerator])
+            trace = build_trace(samples_by_accelerator[accelerator], at_changes)
             parts += _parts_of_accelerator(rank, accelerator, trace, epochs, batches)
     # A stable sort: the accelerators of a rank stay in the order of result.json.
     return sorted(parts, key=lambda part: (part.epoch, part.rank))

@@ -110,7 +110,8 @@ def _traces(
                 f"{POINTS_FILE}, {format_rows(points, rows)}: there are no samples of {place}"
             )
         try:
-            trace = build_trace(board_samples)
+            # Between two windows samples are missing, so the age of a value cannot be told.
+            trace = build_trace(board_samples, at_changes=False)
         except MetricsError as error:
             raise MetricsError(f"{place}: {error}") from None
         yield rows, trace, place
