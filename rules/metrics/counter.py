@@ -26,16 +26,21 @@ def find_counter_changes(
     """When the counter had which value, given c reads in time order, and the energy by the power
     readings until each of them, all of shape (c,).
 
-    The result has the first read, every read with a new value and the last read. The time of a
+    The result has the first read, every read with a new value and the last read. Reads of a counter
+    that stands still are kept. The time of a
     value that is one period old is one period earlier than its read.
     """
-    repeats = np.flatnonzero(np.diff(counter_j) == 0) + 1
-    if not len(repeats):
+    is_repeat = np.concatenate(([False], np.diff(counter_j) == 0))
+    is_often_refreshed = is_repeat.sum() < MOST_REPEATS * len(counter_j)
+    if is_often_refreshed:
+        # A counter that keeps its value for longer stands still.
+        padded = np.pad(is_repeat, 1)
+        is_repeat &= ~padded[:-2] & ~padded[2:]
+    if not is_repeat.any():
         return times_s, counter_j
-    kept = np.ones(len(counter_j), dtype=bool)
-    kept[repeats] = False
+    kept = ~is_repeat
     at_s, at_j = times_s[kept], counter_j[kept]
-    if len(at_s) > 2 and len(repeats) < MOST_REPEATS * len(counter_j):
+    if is_often_refreshed and len(at_s) > 2:
         at_s = at_s - _find_ages_s(at_s, at_j, power_j[kept])
         later = np.concatenate(([True], at_s[1:] > at_s[0]))
         at_s, at_j = at_s[later], at_j[later]

@@ -88,6 +88,14 @@ def test_counter_that_stops_keeps_its_last_value_until_the_last_read() -> None:
     assert measure_energy_j(times, values, 7.0, 9.9) == 0
 
 
+def test_counter_that_stands_still_for_a_second_does_so_after_it_goes_on() -> None:
+    times_s = 0.1 * np.arange(200) + 0.05
+    counter_j = read_counter(times_s)
+    counter_j[100:110] = counter_j[100]
+    changes = find_counter_changes(times_s, counter_j, POWER_W * times_s)
+    assert measure_energy_j(*changes, times_s[101], times_s[108]) == 0
+
+
 def test_old_rule_books_interpolate_between_reads_and_new_ones_between_changes() -> None:
     evidence = copy_evidence()
     first = evidence.samples["accelerator"].iloc[0]
