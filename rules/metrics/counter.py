@@ -30,7 +30,8 @@ def find_counter_changes(
     that stands still are kept. The time of a
     value that is one period old is one period earlier than its read.
     """
-    is_repeat = np.concatenate(([False], np.diff(counter_j) == 0))
+    # Without power there is no energy to add.
+    is_repeat = np.concatenate(([False], (np.diff(counter_j) == 0) & (np.diff(power_j) > 0)))
     is_often_refreshed = is_repeat.sum() < MOST_REPEATS * len(counter_j)
     if is_often_refreshed:
         # A counter that keeps its value for longer stands still.

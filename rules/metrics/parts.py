@@ -31,8 +31,8 @@ from rules.metrics.intervals import (
     join_intervals,
 )
 
-FIRST_WITH_CHANGES = "1.8.0"
-"""The first rule book that interpolates the counter between its changes."""
+BOOKS_BETWEEN_READS = RELEASED[: RELEASED.index("1.8.0")]
+"""The rule books that interpolate the counter between its reads, and not between its changes."""
 
 
 @dataclass(frozen=True)
@@ -85,14 +85,14 @@ class Part:
 
 
 def split_into_parts(result: Json, samples: Table, batches: Table) -> list[Part]:
-    """One part per epoch, rank and accelerator of the rank, in that order.
+    """One part per epoch, rank and accelerator of the rank, in that order, by the rule book that
+    the result names.
 
     Raises MetricsError where the evidence does not allow it.
     """
-    ranks = RunDeclaration.from_document(result).ranks
-    return parts_of_groups(
-        ranks, group_by_accelerator(samples), batches, group_by_epoch_and_rank(batches)
-    )
+    run = RunDeclaration.from_document(result)
+    groups = group_by_accelerator(samples), batches, group_by_epoch_and_rank(batches)
+    return parts_of_groups(run.ranks, *groups, run.rules_version)
 
 
 def parts_of_groups(
@@ -105,7 +105,7 @@ def parts_of_groups(
     """The same as `split_into_parts`, given the samples of each accelerator and the places of the
     batches of each epoch and rank (see `rules.metrics.intervals`), with the arithmetic of a rule
     book."""
-    at_changes = RELEASED.index(rules_version) >= RELEASED.index(FIRST_WITH_CHANGES)
+    at_changes = rules_version not in BOOKS_BETWEEN_READS
     accelerators_by_rank = {rank.rank: rank.accelerators for rank in ranks}
     epochs_by_rank: dict[int, dict[int, Ints]] = {}
     for (epoch, rank), places in batches_by_epoch_and_rank.items():
