@@ -22,6 +22,7 @@ from reporting.sections.control import CONTROL_COLUMNS, make_control_cells
 from reporting.sections.data_sheets.naive import NAIVE_COLUMNS, make_naive_cells
 from reporting.sections.repeats import RUN_COLUMNS, join_repeats, make_run_cells
 from rules.metrics.power_profile import with_node_overhead
+from rules.metrics.systematic import SENSOR_ACCURACY, compute_sensor_term
 from rules.workloads import Workload
 
 
@@ -50,6 +51,15 @@ def build_results_table(
         rate,
         Column("items_per_s", "total throughput", f"{workload.item}s/s", "number"),
         joules,
+        Column(
+            "sensor_term_percent",
+            "sensor term of energy",
+            "%",
+            "number",
+            2,
+            about="systematic, beside the interval: difference between power readings and energy "
+            f"counter over the run. {SENSOR_ACCURACY}",
+        ),
         per_joule,
         Column(
             "node_items_per_joule_assumed",
@@ -94,6 +104,12 @@ RESULTS_ABOUT = (
     "the difference to another run or board, nor the error of the sensor. Runs and boards are "
     "those of all repeats of the setting."
 )
+
+
+def _compute_sensor_term_percent(row: ResultRow) -> float | None:
+    """None of a published figure, and without an energy counter."""
+    share = compute_sensor_term(row.provenance.run.headline) if row.provenance else None
+    return None if share is None else 100 * share
 
 
 NODE_SHARE = (
@@ -179,6 +195,7 @@ def _make_result_cells(row: ResultRow, link: BundleLink) -> Cells:
         "node_items_per_joule_assumed": _get_efficiency_with_node_share(row),
         "node_items_per_joule_assumed_kind": "assumed",
         "mfu_percent": None if row.mfu is None else row.mfu.value * 100,
+        "sensor_term_percent": _compute_sensor_term_percent(row),
         "mfu_least_percent": None if row.mfu_least is None else row.mfu_least * 100,
         "mfu_percent_kind": None if row.mfu is None else row.mfu.kind,
         "held": row.cap_enforced,

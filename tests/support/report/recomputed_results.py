@@ -146,6 +146,7 @@ def recompute_bundle(verdict: Verdict) -> Result:
         "node_items_per_joule_assumed": with_node_overhead(figures[RATE], figures["power_w"]),
         "rated_w": max(a["max_power_w"] for a in boards),
         "in_force_w": ", ".join(f"{w:g}" for w in enforced_w),
+        "sensor_term_percent": 100 * abs(trapezoid.mean - counter.mean) / counter.mean,
         "difference_percent": 100 * metrics.relative_difference(counter.mean, trapezoid.mean),
         "active_apart_percent": convert_to_percent(imbalance.active_time),
         "power_apart_percent": convert_to_percent(imbalance.mean_power),
