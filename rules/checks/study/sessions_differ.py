@@ -23,6 +23,7 @@ from rules.bundle_format.table import SYSTEM
 from rules.finding import Severity, Violation
 from rules.rule import StudyRule
 from rules.studies.bundle import StudyBundle
+from rules.studies.declaration import Session
 
 RULE = StudyRule(__name__, "Y120", Severity.WARNING, added="1.7.0")
 
@@ -43,8 +44,9 @@ def check(bundle: StudyBundle) -> Iterator[Violation]:
                 f"{session.power.cap_w} W",
                 f"{first.power.cap_w} W as in session 0",
             )
-        for name in sorted(first.versions.keys() | session.versions.keys()):
-            version, expected = session.versions.get(name), first.versions.get(name)
+        versions, first_versions = (_list_versions(bundle, s) for s in (session, first))
+        for name in sorted(first_versions.keys() | versions.keys()):
+            version, expected = (v.get(name, "not stated") for v in (versions, first_versions))
             if version != expected:
                 yield Violation(
                     STUDY_FILE,
@@ -53,3 +55,9 @@ def check(bundle: StudyBundle) -> Iterator[Violation]:
                     f"{name} {expected} as in session 0",
                     severity=Severity.NOTE,
                 )
+
+
+def _list_versions(bundle: StudyBundle, session: Session) -> dict[str, str]:
+    """The versions of a session. It states its implementation only if the study has another."""
+    sha256 = bundle.declaration.implementation.sha256 or "not stated"
+    return {"implementation": sha256, **session.versions}

@@ -1,4 +1,4 @@
-"""The reviewer's try on a measured study: 28 models on four H200s."""
+"""The reviewer's try on a measured study of image models on H200s."""
 
 import copy
 from pathlib import Path
