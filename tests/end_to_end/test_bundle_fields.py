@@ -8,7 +8,12 @@ from typing import Any
 
 import pytest
 
-from rules.bundle_format.records import BATCH_COLUMNS, REQUEST_COLUMNS, SAMPLE_COLUMNS
+from rules.bundle_format.records import (
+    BATCH_COLUMNS,
+    OPTIONAL_SAMPLE_COLUMNS,
+    REQUEST_COLUMNS,
+    SAMPLE_COLUMNS,
+)
 from rules.bundle_format.study_records import POINT_COLUMNS, STUDY_BATCH_COLUMNS
 
 ROOT = Path(__file__).parents[2]
@@ -79,7 +84,13 @@ def test_descriptions_name_the_units_that_names_have() -> None:
 
 @pytest.mark.parametrize(
     "columns",
-    [SAMPLE_COLUMNS, BATCH_COLUMNS, REQUEST_COLUMNS, POINT_COLUMNS, STUDY_BATCH_COLUMNS],
+    [
+        SAMPLE_COLUMNS + OPTIONAL_SAMPLE_COLUMNS,
+        BATCH_COLUMNS,
+        REQUEST_COLUMNS,
+        POINT_COLUMNS,
+        STUDY_BATCH_COLUMNS,
+    ],
 )
 def test_format_names_every_column_in_order(columns: tuple[str, ...]) -> None:
     page = (ROOT / "docs" / "bundle-format.md").read_text()
