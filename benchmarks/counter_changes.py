@@ -14,7 +14,7 @@ from rules.bundle_format.files import read_files
 from rules.bundle_format.load import read_evidence
 from rules.metrics.energy import counter_energies, trapezoid_energies
 from rules.metrics.parts import parts_of_groups
-from rules.metrics.readings import read_average_power_w
+from rules.metrics.power.readings import read_average_power_w
 
 BOOKS = ("1.7.0", "1.8.0")
 LAG_S = 0.5

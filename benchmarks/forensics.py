@@ -41,7 +41,7 @@ from support.committed_runs import find_reference_runs  # noqa: E402
 
 from rules.bundle import Bundle  # noqa: E402
 from rules.bundle_format.files import read_files  # noqa: E402
-from rules.metrics.power_series import repeat_themselves  # noqa: E402
+from rules.metrics.power.series import repeat_themselves  # noqa: E402
 from rules.registry import rules_by_id  # noqa: E402
 from rules.rule import BundleRule  # noqa: E402
 from rules.testing.frames import EvidenceFrames, read_frames  # noqa: E402

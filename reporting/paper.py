@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from rules.declarations.record import JsonRecord, Parts
-from rules.metrics.best_settings import MetricName
+from rules.metrics.sweeps.best_settings import MetricName
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,8 @@ from rules.metrics.figures_json import idle_from_json
 from rules.metrics.idle import IdleSummary, summarize_idle
 from rules.metrics.imbalance import Imbalance, compute_imbalance
 from rules.metrics.node.figures import NodeHeadline
-from rules.metrics.power_profile import PowerSpread
-from rules.metrics.within_run import WithinRun, describe_epochs
+from rules.metrics.power.profile import PowerSpread
+from rules.metrics.uncertainty.within_run import WithinRun, describe_epochs
 from rules.run_summary import submission_key
 from rules.workloads import workloads
 

@@ -6,8 +6,8 @@ import numpy as np
 from reporting.report_table import Column, ReportTable, TableRow
 from rules.bundle import Bundle
 from rules.metrics.energy import MetricsError, build_trace
-from rules.metrics.power_profile import Bin, PowerSpread, envelope, spread
-from rules.metrics.readings import read_power_of_record_w
+from rules.metrics.power.profile import Bin, PowerSpread, envelope, spread
+from rules.metrics.power.readings import read_power_of_record_w
 
 MAX_BINS = 180
 """Each bin has two or three pixels of a chart."""
@@ -130,7 +130,7 @@ def _make_row(
 
 def summarize_power(bundle: Bundle) -> PowerSpread | None:
     """The distribution of the power readings of all accelerators over the scored epochs
-    (`rules.metrics.power_profile.spread`); None without readings."""
+    (`rules.metrics.power.profile.spread`); None without readings."""
     power_w = read_power_of_record_w(bundle.scored_samples)
     # Failed readings are NaN.
     power_w = power_w[np.isfinite(power_w)]

@@ -38,7 +38,7 @@ from rules.metrics.intervals import find_spans, group_by_accelerator, group_by_e
 from rules.metrics.node.figures import NodeFigures, compute_node_figures
 from rules.metrics.node.traces import FeedTrace, build_placed_traces
 from rules.metrics.parts import Part, parts_of_groups
-from rules.metrics.power_series import Series, build_series
+from rules.metrics.power.series import Series, build_series
 from rules.metrics.run import compute_figures
 from rules.protocol import PROTOCOLS, Protocol
 from rules.workloads import Size, Workload, workloads

@@ -17,14 +17,14 @@ from numpy.typing import NDArray
 
 from rules.bundle import Bundle
 from rules.bundle_format.table import Floats, Ints
-from rules.metrics.power_series import (
+from rules.metrics.power.readings import to_whole_milliwatts
+from rules.metrics.power.series import (
     IN_A_ROW,
     SIGNS,
     find_patterns,
     hash_windows,
     repeat_themselves,
 )
-from rules.metrics.readings import to_whole_milliwatts
 
 MIN_DISTINCT = 8
 """A sequence counts only with so many different values: a few that alternate repeat by chance."""
@@ -58,7 +58,7 @@ class Noise:
     negative and equal values are zero."""
     patterns: NDArray[np.uint32]
     """The first halves of patterns of rises and falls that do not repeat themselves, shape (m,)
-    (`rules.metrics.power_series.find_patterns`)."""
+    (`rules.metrics.power.series.find_patterns`)."""
     places: NDArray[np.uint32]
     """Where in `differences` each of the patterns begins."""
 

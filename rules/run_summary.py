@@ -13,9 +13,9 @@ from rules.bundle import Bundle
 from rules.declarations.run import OriginalRun, SweepLabel
 from rules.declarations.system import EnvironmentDeclaration
 from rules.fingerprints import Fingerprints, Hashes, take_fingerprints, take_node_sequences
-from rules.metrics import sweeps
 from rules.metrics.figures import Headline, MeanClocks
 from rules.metrics.run import mean_clocks
+from rules.metrics.sweeps.points import is_cap_enforced
 from rules.summaries.bundle_summary import BundleSummary, find_center, parse_date
 
 NEAR_CAP = 0.05
@@ -96,7 +96,7 @@ def summarize(
         capped_share=_capped_share(bundle),
         headline=figures.headline,
         clocks=mean_clocks(figures.epochs),
-        held=sweeps.is_cap_enforced(figures),
+        held=is_cap_enforced(figures),
         run_id=run.run_id,
         standing=bundle.judged_standing,
         seed=run.settings.seed,

@@ -18,9 +18,10 @@ from pathlib import Path
 
 from harness.run import command
 from rules import VERSION
-from rules.metrics import sweeps
 from rules.metrics.energy import MetricsError
 from rules.metrics.figures_json import sweep_run_from_json
+from rules.metrics.sweeps.peaks import find_measured_peak
+from rules.metrics.sweeps.points import Point, combine, make_point
 from rules.protocol import CURRENT
 from rules.workloads import workloads
 
@@ -62,7 +63,7 @@ class SimulatedSweep:
 
     board: str
     workload: str
-    points: tuple[sweeps.Point, ...]
+    points: tuple[Point, ...]
     power_w: dict[float, float]
     """Mean power of the accelerator, by cap."""
     published: dict[float, float]
@@ -72,7 +73,7 @@ class SimulatedSweep:
     @property
     def peak_w(self) -> float | None:
         try:
-            return sweeps.find_measured_peak(self.points).cap_w
+            return find_measured_peak(self.points).cap_w
         except MetricsError:
             return None
 
@@ -171,11 +172,7 @@ def read_sweeps() -> Iterator[SimulatedSweep]:
                 if path.parent == SUBMISSIONS / "demo" / board / workload
             ]
             results = [json.loads((path / "result.json").read_text()) for path in bundle_paths]
-            points = tuple(
-                sweeps.combine(
-                    [sweeps.make_point(sweep_run_from_json(result)) for result in results]
-                )
-            )
+            points = tuple(combine([make_point(sweep_run_from_json(result)) for result in results]))
             power_w = {
                 r["power"]["cap_w"]: r["headline"]["mean_power_w_per_accelerator"]["mean"]
                 for r in results
@@ -268,7 +265,7 @@ def render_throughputs(board: str, cap_sweeps: list[SimulatedSweep]) -> Iterator
             )
 
 
-def compute_difference_percent(sweep: SimulatedSweep, point: sweeps.Point) -> float:
+def compute_difference_percent(sweep: SimulatedSweep, point: Point) -> float:
     """Return by how many % the simulated throughput exceeds the published one."""
     return 100 * (point.items_per_s / sweep.published[point.cap_w] - 1)
 

@@ -43,7 +43,7 @@ TARGETS = {
     "rules/metrics/run.py": (METRICS, "tests/rules/test_rules.py"),
     "rules/metrics/parts.py": (METRICS,),
     "rules/metrics/energy.py": (METRICS,),
-    "rules/metrics/sweeps.py": (METRICS, "tests/harness/sweep"),
+    "rules/metrics/sweeps/points.py": (METRICS, "tests/harness/sweep"),
     "rules/metrics/comparison.py": (METRICS, "tests/rules/test_head_to_head.py"),
     "checker/engine.py": ("tests/checker",),
     "checker/judging/bundle_judge.py": ("tests/checker",),
@@ -61,7 +61,7 @@ TARGETS = {
     "harness/power/caps/host.py": (POWER,),
     "harness/power/sampler.py": (POWER,),
     "harness/power/reading_process.py": (POWER,),
-    "harness/run/workers/recorder.py": ("tests/harness/run/test_recorder.py",),
+    "harness/run/workers/recorder.py": ("tests/harness/run/workers/test_recorder.py",),
     "reporting/sections/compare.py": ("tests/reporting", METRICS),
 }
 """The modules that are changed, and their own test files."""

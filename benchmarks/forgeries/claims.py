@@ -13,7 +13,7 @@ from forgeries.readings import STEP_W, Floats, make_bundle
 
 from rules.boards import BOARDS
 from rules.bundle_format.table import Mask
-from rules.metrics.power_series import Series
+from rules.metrics.power.series import Series
 from rules.testing.cases.throughput.beyond_the_usual import scale_items
 from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import READINGS, declare_cap, select_every, shorten_batches

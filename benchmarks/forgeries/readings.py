@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rules.bundle import Bundle
-from rules.metrics.power_series import Series
+from rules.metrics.power.series import Series
 from rules.testing.frames import EvidenceFrames
 
 Floats = NDArray[np.float64]

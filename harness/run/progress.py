@@ -29,7 +29,7 @@ from rules.metrics.figures import Percentiles, RunFigures
 from rules.metrics.figures_json import figures_from_json, idle_from_json
 from rules.metrics.idle import BARE, BUILD, RESIDENT, IdleSummary, summarize_idle
 from rules.metrics.imbalance import compute_imbalance
-from rules.metrics.within_run import describe_epochs
+from rules.metrics.uncertainty.within_run import describe_epochs
 from rules.workloads import workloads
 
 WAIT_LINE_S = 60.0

@@ -21,7 +21,7 @@ from rules.finding import Severity, format_count
 from rules.metrics.energy import MetricsError
 from rules.metrics.figures import Estimate, estimate_mean
 from rules.metrics.figures_json import figures_from_json
-from rules.metrics.spread import count_needed_runs
+from rules.metrics.uncertainty.repeats import count_needed_runs
 
 MIN_RUNS = 3
 """Fewer runs do not determine their spread."""

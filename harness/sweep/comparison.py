@@ -9,12 +9,21 @@ from rich.table import Table
 
 from harness.sweep.axis import AS_FOUND, CAP, Axis, Value
 from harness.sweep.plan import Entry
-from rules.metrics import sweeps
 from rules.metrics.energy import MetricsError
 from rules.metrics.figures import Estimate
-from rules.metrics.gains import Comparison, compare
-from rules.metrics.sweeps import Point, SweepRun
-from rules.metrics.uncertainty import excludes
+from rules.metrics.sweeps.gains import Comparison, compare
+from rules.metrics.sweeps.peaks import find_measured_peak, fit_quadratic_peak
+from rules.metrics.sweeps.points import (
+    Point,
+    SweepRun,
+    average_settings,
+    common_default_cap_w,
+    find_reference,
+    is_cap_enforced,
+    make_point,
+)
+from rules.metrics.sweeps.scaling import compute_scaling
+from rules.metrics.uncertainty.propagation import excludes
 from rules.workloads import pluralize_item
 
 NO_CAP = "none"
@@ -107,8 +116,8 @@ def describe_peak(points: Sequence[Point], item: str) -> str | None:
     """Describe the cap of highest efficiency in a sentence; None for a single cap. Raises
     MetricsError if no run can be the peak."""
     measured_peak, quadratic_peak = (
-        sweeps.find_measured_peak(points),
-        sweeps.fit_quadratic_peak(points),
+        find_measured_peak(points),
+        fit_quadratic_peak(points),
     )
     if measured_peak.edge == "only":
         return (
@@ -149,12 +158,12 @@ def _find_reference(
     MetricsError if there is none."""
     values = dict(reference)
     if any(axis.name == CAP.name for axis in axes) and CAP.name not in values:
-        default_w = sweeps.common_default_cap_w(
+        default_w = common_default_cap_w(
             cap_w for results in runs.values() for run in results for cap_w in run.default_caps_w
         )
         if len(axes) == 1:
             text = f"the default cap of {default_w:g} W"
-            return sweeps.find_reference(list(points.values()), default_w), text
+            return find_reference(list(points.values()), default_w), text
         values[CAP.name] = default_w
     text = ", ".join(axis.label(values.get(axis.name)) for axis in axes)
     for entry, point in points.items():
@@ -182,7 +191,7 @@ def print_scaling(
             point, single = points[entry], points.get(replace(entry, gpus=1))
             if single is None:
                 continue
-            scaling = sweeps.compute_scaling(point, entry.gpus, single)
+            scaling = compute_scaling(point, entry.gpus, single)
             is_kept = False if False in (point.enforced, single.enforced) else None
             table.add_row(
                 *format_settings(axes, entry, point.cap_w, is_kept),
@@ -205,12 +214,12 @@ def _make_points(runs: SettingRuns, ineffective_run_ids: Collection[str]) -> dic
     """Return one point per setting, in the same order."""
     points = [
         [
-            replace(sweeps.make_point(run), enforced=is_enforced(run, ineffective_run_ids))
+            replace(make_point(run), enforced=is_enforced(run, ineffective_run_ids))
             for run in results
         ]
         for results in runs.values()
     ]
-    return dict(zip(runs, sweeps.average_settings(points), strict=True))
+    return dict(zip(runs, average_settings(points), strict=True))
 
 
 def sort_key(entry: Entry) -> tuple[object, ...]:
@@ -257,4 +266,4 @@ def format_settings(
 def is_enforced(run: SweepRun, ineffective_run_ids: Collection[str]) -> bool | None:
     """Return whether the cap of a run was enforced: False if it was not or had no effect, None if
     that is not known."""
-    return False if run.run_id in ineffective_run_ids else sweeps.is_cap_enforced(run.figures)
+    return False if run.run_id in ineffective_run_ids else is_cap_enforced(run.figures)

@@ -24,7 +24,7 @@ from harness.sweep.plan import Entry, Sweep
 from rules.bundle_format.records import Json
 from rules.metrics.figures import estimate_mean
 from rules.metrics.figures_json import sweep_run_from_json
-from rules.metrics.sweeps import SweepRun
+from rules.metrics.sweeps.points import SweepRun
 from rules.workloads import pluralize_item, workloads
 
 FIGURES = (("items_per_s", 6), ("mean_power_w_per_accelerator", 4), ("joules_per_item", 4))

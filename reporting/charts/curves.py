@@ -26,7 +26,7 @@ from reporting.charts.style import (
     select_numbers,
 )
 from reporting.report_table import ReportTable
-from rules.metrics.power_profile import with_node_overhead
+from rules.metrics.power.profile import with_node_overhead
 
 HOLLOW = "Hollow points off the line: the cap is not known to have held."
 WITHHELD = "Hollow points on a line: the result is not compared; the table gives the reason."

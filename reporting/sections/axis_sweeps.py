@@ -20,8 +20,8 @@ from reporting.sections.gains import (
 from reporting.sections.sweeps import make_point
 from rules.bundle_findings import are_clocks_changed
 from rules.metrics.figures import estimate_mean
-from rules.metrics.gains import compare
-from rules.metrics.sweeps import Point, average_settings
+from rules.metrics.sweeps.gains import compare
+from rules.metrics.sweeps.points import Point, average_settings
 from rules.run_summary import CONFIGURATION_NAMES, list_axis_settings
 from rules.workloads import Workload
 

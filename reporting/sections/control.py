@@ -14,7 +14,7 @@ from reporting.sections.cells import (
     make_figure_cells,
     make_mark_cells,
 )
-from rules.metrics.power_profile import share_of_control
+from rules.metrics.power.profile import share_of_control
 
 DEFAULT_PRECISION = "bf16"
 """The precision of a control run that nobody chose otherwise."""

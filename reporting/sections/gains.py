@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from reporting.paper import Paper, PublishedGain
 from reporting.report_table import Column, ReportTable
 from reporting.sections.cells import Cells, make_estimate_cells
-from rules.metrics.best_settings import BestSetting, Metric, find_best_settings
-from rules.metrics.gains import EDS_K, Comparison
-from rules.metrics.published_gains import (
+from rules.metrics.sweeps.best_settings import BestSetting, Metric, find_best_settings
+from rules.metrics.sweeps.gains import EDS_K, Comparison
+from rules.metrics.sweeps.points import Point
+from rules.metrics.sweeps.published_gains import (
     PrintedComparison,
     RecomputedGain,
     leave_out_rest_of_node,
     recompute_gain,
 )
-from rules.metrics.sweeps import Point
-from rules.metrics.uncertainty import excludes
+from rules.metrics.uncertainty.propagation import excludes
 
 SHOWN_EDS_K = (1.1, 1.25, 1.5, 2.0, 3.0, 5.0)
 """The allowed ratios of time for which the best setting is shown."""

@@ -27,7 +27,7 @@ from reporting.sections.repeats import (
     make_repeat_cells,
 )
 from rules.metrics import comparison
-from rules.metrics.power_profile import NODE_ACCELERATORS, NODE_OVERHEAD_W
+from rules.metrics.power.profile import NODE_ACCELERATORS, NODE_OVERHEAD_W
 from rules.workloads import workloads
 
 

@@ -14,7 +14,7 @@ from reporting.results_model import Figure, ResultRow
 from reporting.sections.cells import BundleLink, Cells, list_boards, make_mark_cells, pluralize
 from rules.metrics.comparison import BOARD_SPREAD_PERCENT
 from rules.metrics.figures import estimate_mean
-from rules.metrics.spread import (
+from rules.metrics.uncertainty.repeats import (
     Component,
     Components,
     Repeat,
@@ -62,7 +62,7 @@ class Setting:
 
     @property
     def effective_boards(self) -> float | None:
-        """See `rules.metrics.spread.count_effective_boards`; None for a published figure."""
+        """See `count_effective_boards`; None for a published figure."""
         return count_effective_boards(self.boards_of_runs) if self.runs else None
 
     @cached_property

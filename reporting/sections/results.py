@@ -21,8 +21,8 @@ from reporting.sections.cells import (
 from reporting.sections.control import CONTROL_COLUMNS, make_control_cells
 from reporting.sections.data_sheets.naive import NAIVE_COLUMNS, make_naive_cells
 from reporting.sections.repeats import RUN_COLUMNS, join_repeats, make_run_cells
-from rules.metrics.power_profile import with_node_overhead
-from rules.metrics.systematic import SENSOR_ACCURACY, compute_sensor_term
+from rules.metrics.power.profile import with_node_overhead
+from rules.metrics.uncertainty.systematic import SENSOR_ACCURACY, compute_sensor_term
 from rules.workloads import Workload
 
 

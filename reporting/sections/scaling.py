@@ -14,9 +14,9 @@ from reporting.sections.cells import (
     make_mark_cells,
 )
 from reporting.sections.sweeps import make_point
-from rules.metrics import sweeps
 from rules.metrics.figures import estimate_mean
-from rules.metrics.sweeps import average
+from rules.metrics.sweeps.points import average
+from rules.metrics.sweeps.scaling import Scaling, compute_scaling
 from rules.workloads import Workload
 
 
@@ -27,7 +27,7 @@ class ScaledRun:
     row: ResultRow
     reference_items_per_s: float | None
     """Items/s on one accelerator; None without such a run."""
-    scaling: sweeps.Scaling | None
+    scaling: Scaling | None
     """None without a run on one accelerator, or without energy."""
 
 
@@ -72,7 +72,7 @@ def _compare_with_reference(row: ResultRow, references: Sequence[ResultRow]) -> 
         [reference_point for reference in references if (reference_point := make_point(reference))],
     )
     scaling = (
-        sweeps.compute_scaling(point, row.count or 0, average(reference_points))
+        compute_scaling(point, row.count or 0, average(reference_points))
         if point and reference_points
         else None
     )

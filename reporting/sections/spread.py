@@ -24,8 +24,8 @@ from reporting.sections.repeats import (
     make_repeat_cells,
     make_run_cells,
 )
-from rules.metrics.spread import Component
-from rules.metrics.within_run import EpochSeries
+from rules.metrics.uncertainty.repeats import Component
+from rules.metrics.uncertainty.within_run import EpochSeries
 from rules.workloads import Workload
 
 _SERIES = (("rate", "throughput"), ("joules", "energy"))

@@ -24,24 +24,17 @@ from rules.bundle_findings import are_clocks_changed
 from rules.declarations.run import RunDeclaration
 from rules.metrics.energy import MetricsError
 from rules.metrics.figures import estimate_mean
-from rules.metrics.gains import Comparison, compare
-from rules.metrics.sweeps import (
-    Peak,
-    Point,
-    combine,
-    common_default_cap_w,
-    find_measured_peak,
-    find_reference,
-    fit_quadratic_peak,
-)
-from rules.metrics.uncertainty import estimate_spread_within_run
+from rules.metrics.sweeps.gains import Comparison, compare
+from rules.metrics.sweeps.peaks import Peak, find_measured_peak, fit_quadratic_peak
+from rules.metrics.sweeps.points import Point, combine, common_default_cap_w, find_reference
+from rules.metrics.uncertainty.propagation import estimate_spread_within_run
 from rules.workloads import Workload
 
 
 @dataclass(frozen=True)
 class SweepPoint:
     """The runs at one cap of a sweep. Several runs are combined
-    (`rules.metrics.sweeps.combine`)."""
+    (`rules.metrics.sweeps.points.combine`)."""
 
     point: Point
     rows: tuple[ResultRow, ...]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from rules.copies.search import join_with_first, list_copies, order_runs
 from rules.fingerprints import Noise
-from rules.metrics.power_series import SIGNS, find_patterns, repeat_themselves
+from rules.metrics.power.series import SIGNS, find_patterns, repeat_themselves
 from rules.run_summary import RunSummary
 
 MIN_CORRELATION = 0.75

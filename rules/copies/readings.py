@@ -8,8 +8,8 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from rules.bundle_format.table import Floats, Ints, Mask
-from rules.metrics.power_series import IN_A_ROW, hash_windows, select_distinct
-from rules.metrics.readings import to_whole_milliwatts
+from rules.metrics.power.readings import to_whole_milliwatts
+from rules.metrics.power.series import IN_A_ROW, hash_windows, select_distinct
 
 MIN_DISTINCT = 8
 """Sequences with fewer different values may repeat by chance."""

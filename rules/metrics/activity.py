@@ -13,7 +13,7 @@ from rules.metrics.energy import Trace, trapezoid_energies
 from rules.metrics.figures import EnergySource
 from rules.metrics.idle import compute_energy_j, get_span
 from rules.metrics.parts import Part
-from rules.metrics.power_profile import average_minutes
+from rules.metrics.power.profile import average_minutes
 
 Spans = Mapping[tuple[int, int], tuple[int, int]]
 """Start of the first and end of the last batch in ns, by epoch and rank."""

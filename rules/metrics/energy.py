@@ -8,7 +8,12 @@ import numpy as np
 from rules.bundle_format.records import NO_STAMP
 from rules.bundle_format.table import Floats, Mask, Table
 from rules.metrics.counter import find_counter_changes
-from rules.metrics.readings import is_averaged, read_average_power_w, read_counter_j, read_power_w
+from rules.metrics.power.readings import (
+    is_averaged,
+    read_average_power_w,
+    read_counter_j,
+    read_power_w,
+)
 
 
 class MetricsError(ValueError):

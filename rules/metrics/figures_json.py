@@ -22,7 +22,7 @@ from rules.metrics.figures import (
     RunFigures,
     ServingFigures,
 )
-from rules.metrics.sweeps import SweepRun
+from rules.metrics.sweeps.points import SweepRun
 from rules.protocol import PROTOCOLS
 
 _ALWAYS_KNOWN = (

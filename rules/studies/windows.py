@@ -7,7 +7,7 @@ import numpy as np
 
 from rules.bundle_format.table import Floats, Ints, Mask, Table
 from rules.declarations.system import Accelerator
-from rules.metrics.readings import has_power
+from rules.metrics.power.readings import has_power
 from rules.protocol import CURRENT
 from rules.studies.declaration import Session
 from rules.studies.metrics.ladder_energy import measure_energies, read_each_power_w

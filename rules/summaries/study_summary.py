@@ -11,7 +11,7 @@ from rules.bundle_format.records import TEXT_COLUMNS
 from rules.bundle_format.study_records import POINT_COLUMNS
 from rules.bundle_format.table import Table
 from rules.fingerprints import Hashes, sample_sequences
-from rules.metrics.readings import read_counter_j, to_whole_milliwatts
+from rules.metrics.power.readings import read_counter_j, to_whole_milliwatts
 from rules.studies.bundle import StudyBundle
 from rules.studies.metrics.ladder_energy import read_each_power_w
 from rules.summaries.bundle_summary import BundleSummary, find_center, parse_date

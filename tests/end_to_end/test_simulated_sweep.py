@@ -9,7 +9,7 @@ from types import ModuleType
 
 import pytest
 
-from rules.metrics.sweeps import Point
+from rules.metrics.sweeps.points import Point
 
 
 @pytest.fixture

@@ -34,7 +34,7 @@ from reporting.charts.style import assign_styles
 from reporting.page_data import share_cells, share_spec_values
 from reporting.report_table import to_record
 from reporting.traces import build_trace_table, summarize_power
-from rules.metrics.power_profile import envelope, with_node_overhead
+from rules.metrics.power.profile import envelope, with_node_overhead
 
 
 def test_every_kind_of_table_has_its_charts() -> None:

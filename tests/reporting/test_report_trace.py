@@ -40,8 +40,10 @@ from reporting.cli import main
 from reporting.traces import MAX_BINS
 from rules.boards import find_board
 from rules.finding import Severity
-from rules.metrics import energy, sweeps
-from rules.metrics.power_profile import envelope
+from rules.metrics import energy
+from rules.metrics.power.profile import envelope
+from rules.metrics.sweeps.peaks import find_measured_peak, fit_quadratic_peak
+from rules.metrics.sweeps.points import combine
 
 pytestmark = pytest.mark.xdist_group("trace")  # one test process builds its page, once
 SUBMISSIONS = Path(__file__).parents[2] / "submissions"
@@ -207,8 +209,8 @@ def test_peaks_are_those_of_the_rules(whole: ReportPage) -> None:
             )
             assert result is not None
             runs = whole.list_sweep_runs(result)
-            points = sweeps.combine([r.point for r in runs])
-            peak, between = sweeps.find_measured_peak(points), sweeps.fit_quadratic_peak(points)
+            points = combine([r.point for r in runs])
+            peak, between = find_measured_peak(points), fit_quadratic_peak(points)
             assert between is not None
             low_w, high_w = between.cap_ci95_w or (None, None)
             wanted = {

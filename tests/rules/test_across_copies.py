@@ -22,7 +22,7 @@ from rules.fingerprints import (
     take_noise,
 )
 from rules.metrics.figures import estimate_mean
-from rules.metrics.power_series import SIGNS, find_patterns, hash_windows, repeat_themselves
+from rules.metrics.power.series import SIGNS, find_patterns, hash_windows, repeat_themselves
 from rules.registry import rules_by_id
 from rules.run_summary import RunSummary
 

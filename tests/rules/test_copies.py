@@ -18,7 +18,7 @@ from support.trust_rounds import list_errors
 from checker.engine import judge_all
 from rules.bundle import Bundle
 from rules.bundle_format.files import read_files
-from rules.metrics.power_series import IN_A_ROW, find_patterns, hash_windows
+from rules.metrics.power.series import IN_A_ROW, find_patterns, hash_windows
 from rules.registry import rules_by_id
 from rules.run_summary import RunSummary, summarize
 from rules.testing import tampering as forge

@@ -23,7 +23,7 @@ from rules.checks.forensics import (
 )
 from rules.copies.readings import find_step_mw
 from rules.finding import Severity
-from rules.metrics.power_series import (
+from rules.metrics.power.series import (
     ENOUGH,
     Series,
     correlate_lagged,

@@ -29,11 +29,13 @@ from checker.verdict import Verdict
 from reporting.report_table import ReportTable
 from reporting.sections.planning import DEFAULTS
 from rules.declarations.run import RunDeclaration
-from rules.metrics import comparison, sweeps
+from rules.metrics import comparison
 from rules.metrics.figures import estimate_mean
-from rules.metrics.gains import compare
-from rules.metrics.power_profile import share_of_control
-from rules.metrics.within_run import describe_epochs
+from rules.metrics.power.profile import share_of_control
+from rules.metrics.sweeps.gains import compare
+from rules.metrics.sweeps.points import combine, common_default_cap_w, find_reference
+from rules.metrics.sweeps.scaling import compute_scaling
+from rules.metrics.uncertainty.within_run import describe_epochs
 from rules.run_summary import submission_key
 
 
@@ -203,7 +205,7 @@ def make_best_source(criterion: str) -> "Source":
     return find_best
 
 
-def compute_scaling(page: ReportPage, result: Result) -> Numbers:
+def compute_scaling_row(page: ReportPage, result: Result) -> Numbers:
     runs = [
         r
         for r in page.results
@@ -221,8 +223,8 @@ def compute_scaling(page: ReportPage, result: Result) -> Numbers:
     single_runs = [r for r in single_runs if r.system == result.system] or single_runs
     if not single_runs:
         return dict(result.numbers)
-    (single,) = sweeps.combine([r.point for r in single_runs])
-    scaling = sweeps.compute_scaling(result.point, result.count or 0, single)
+    (single,) = combine([r.point for r in single_runs])
+    scaling = compute_scaling(result.point, result.count or 0, single)
     return {
         **result.numbers,
         "on_one": single.items_per_s,
@@ -234,7 +236,7 @@ def compute_scaling(page: ReportPage, result: Result) -> Numbers:
 
 def get_default_cap_w(runs: Iterable[Result]) -> float:
     """The default cap of the boards of some bundles."""
-    return sweeps.common_default_cap_w(
+    return common_default_cap_w(
         cap_w
         for run in runs
         for cap_w in RunDeclaration.from_document(run.loaded_bundle.result).default_caps_w
@@ -243,9 +245,9 @@ def get_default_cap_w(runs: Iterable[Result]) -> float:
 
 def compute_sweep_row(page: ReportPage, result: Result) -> Numbers:
     runs = page.list_sweep_runs(result)
-    points = sweeps.combine([r.point for r in runs])
+    points = combine([r.point for r in runs])
     (point,) = [p for p in points if p.cap_w == result.cap_w]
-    change = compare(point, sweeps.find_reference(points, get_default_cap_w(runs)))
+    change = compare(point, find_reference(points, get_default_cap_w(runs)))
     return {
         "cap_w": point.cap_w,
         "in_force_w": result.numbers["in_force_w"],
@@ -416,7 +418,7 @@ SOURCES: Mapping[str, Source] = {
     "power": list_numbers,
     "compare": compare_with_fastest,
     "tuned": compare_with_baseline,
-    "scaling": compute_scaling,
+    "scaling": compute_scaling_row,
     "sweeps": compute_sweep_row,
     "serving": list_serving_figures,
     "idle": list_idle_figures,

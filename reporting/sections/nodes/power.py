@@ -16,10 +16,10 @@ from reporting.sections.cells import (
 )
 from reporting.sections.sweeps import CapSweep
 from rules.declarations.system import MeterDeclaration, SystemDeclaration
-from rules.metrics.gains import compare
 from rules.metrics.node.figures import NodeHeadline
-from rules.metrics.sweeps import Point, combine
-from rules.metrics.uncertainty import estimate_spread_within_run
+from rules.metrics.sweeps.gains import compare
+from rules.metrics.sweeps.points import Point, combine
+from rules.metrics.uncertainty.propagation import estimate_spread_within_run
 from rules.workloads import Workload
 
 SCOPE = "whole nodes"

@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 
 from rules.bundle_format.table import RESULT
 from rules.finding import Severity, Violation
-from rules.metrics.power_series import correlate_lagged
+from rules.metrics.power.series import correlate_lagged
 from rules.rule import RoundRule
 from rules.run_summary import RunSummary
 

@@ -44,7 +44,7 @@ from pathlib import Path
 from rules.bundle_format.table import BATCHES, SAMPLES
 from rules.copies.noise import MIN_CORRELATION, NoiseOf, find_copied_noise
 from rules.finding import Severity, Violation
-from rules.metrics.power_series import ENOUGH
+from rules.metrics.power.series import ENOUGH
 from rules.rule import RoundRule
 from rules.run_summary import RunSummary
 

@@ -27,7 +27,7 @@ from pathlib import Path
 from rules.bundle_format.table import BATCHES, RESULT
 from rules.copies.search import find_repeats, order_runs
 from rules.finding import Severity, Violation
-from rules.metrics.power_series import IN_A_ROW
+from rules.metrics.power.series import IN_A_ROW
 from rules.rule import RoundRule
 from rules.run_summary import RunSummary
 

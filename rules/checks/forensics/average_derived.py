@@ -29,7 +29,7 @@ import numpy as np
 from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES
 from rules.finding import Severity, Violation
-from rules.metrics.power_series import Series, mean_absolute_deviation
+from rules.metrics.power.series import Series, mean_absolute_deviation
 from rules.rule import BundleRule
 
 RULE = BundleRule(

@@ -30,7 +30,7 @@ import numpy as np
 from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES
 from rules.finding import Severity, Violation
-from rules.metrics.power_series import Series, correlate_lagged, split_halves
+from rules.metrics.power.series import Series, correlate_lagged, split_halves
 from rules.rule import BundleRule
 
 RULE = BundleRule(

@@ -29,7 +29,7 @@ import numpy as np
 from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES
 from rules.finding import Severity, Violation
-from rules.metrics.power_series import SIGNS, repeat_themselves
+from rules.metrics.power.series import SIGNS, repeat_themselves
 from rules.rule import BundleRule
 
 RULE = BundleRule(

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES
 from rules.finding import Severity, Violation
-from rules.metrics.power_series import select_distinct
+from rules.metrics.power.series import select_distinct
 from rules.rule import BundleRule
 
 RULE = BundleRule(

@@ -25,7 +25,7 @@ from rules.bundle_format.records import NODE_SAMPLES_FILE
 from rules.bundle_format.table import format_rows
 from rules.finding import Severity, Violation
 from rules.metrics.node.spans import span_scored_epochs
-from rules.metrics.readings import are_sentinels
+from rules.metrics.power.readings import are_sentinels
 from rules.rule import BundleRule
 
 RULE = BundleRule(__name__, "N111", Severity.ERROR, since="1.1", added="1.6.0")

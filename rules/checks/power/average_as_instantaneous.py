@@ -23,7 +23,7 @@ import numpy as np
 from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES, format_rows
 from rules.finding import Severity, Violation
-from rules.metrics.readings import read_average_power_w, read_power_w
+from rules.metrics.power.readings import read_average_power_w, read_power_w
 from rules.rule import BundleRule
 
 RULE = BundleRule(__name__, "W109", Severity.ERROR)

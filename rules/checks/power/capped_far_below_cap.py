@@ -38,7 +38,7 @@ from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES
 from rules.finding import Severity, Violation
 from rules.metrics.intervals import p95
-from rules.metrics.power_series import Series
+from rules.metrics.power.series import Series
 from rules.rule import BundleRule
 
 RULE = BundleRule(__name__, "W119", Severity.ERROR, standings=("closed", "open"), added="1.3.0")

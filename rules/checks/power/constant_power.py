@@ -23,7 +23,7 @@ import numpy as np
 from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES, format_rows
 from rules.finding import Severity, Violation
-from rules.metrics.readings import are_sentinels
+from rules.metrics.power.readings import are_sentinels
 from rules.rule import BundleRule
 
 RULE = BundleRule(__name__, "W103", Severity.ERROR)

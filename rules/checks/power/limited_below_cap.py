@@ -35,7 +35,7 @@ from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES, Mask, format_rows
 from rules.checks.power.capped_far_below_cap import find_boards_far_below_cap
 from rules.finding import Severity, Violation
-from rules.metrics.power_series import ENOUGH, Series
+from rules.metrics.power.series import ENOUGH, Series
 from rules.rule import BundleRule
 from rules.slowdown import IDLE, POWER_CAP, read_masks
 

@@ -27,7 +27,7 @@ import numpy as np
 from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES, expand_by_accelerator, find_offenders, format_rows
 from rules.finding import Severity, Violation, format_count
-from rules.metrics.readings import are_sentinels, read_average_power_w, read_power_w
+from rules.metrics.power.readings import are_sentinels, read_average_power_w, read_power_w
 from rules.rule import BundleRule
 
 RULE = BundleRule(__name__, "W106", Severity.ERROR)

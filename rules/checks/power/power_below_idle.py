@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES, expand_by_accelerator, find_offenders
 from rules.finding import Severity, Violation, format_count
-from rules.metrics.readings import POWER_READERS, are_sentinels
+from rules.metrics.power.readings import POWER_READERS, are_sentinels
 from rules.rule import BundleRule
 
 RULE = BundleRule(__name__, "W107", Severity.ERROR)

@@ -24,7 +24,7 @@ from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES
 from rules.copies.readings import find_copied_sequences
 from rules.finding import Severity, Violation
-from rules.metrics.power_series import IN_A_ROW
+from rules.metrics.power.series import IN_A_ROW
 from rules.rule import BundleRule
 
 RULE = BundleRule(__name__, "W111", Severity.ERROR)

@@ -28,7 +28,7 @@ from rules.bundle import Bundle
 from rules.bundle_format.records import TEXT_COLUMNS
 from rules.bundle_format.table import SAMPLES, format_rows
 from rules.finding import Severity, Violation
-from rules.metrics.readings import has_power
+from rules.metrics.power.readings import has_power
 from rules.rule import BundleRule
 
 RULE = BundleRule(__name__, "W114", Severity.ERROR, standings=("closed",), added="1.3.0")

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES, format_rows
 from rules.finding import Severity, Violation
-from rules.metrics.readings import has_power
+from rules.metrics.power.readings import has_power
 from rules.rule import BundleRule
 
 RULE = BundleRule(__name__, "W108", Severity.ERROR)

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES, find_offenders
 from rules.finding import Severity, Violation
-from rules.metrics.readings import POWER_READERS, are_sentinels
+from rules.metrics.power.readings import POWER_READERS, are_sentinels
 from rules.rule import BundleRule
 
 RULE = BundleRule(__name__, "W104", Severity.ERROR)

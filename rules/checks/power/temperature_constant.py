@@ -26,7 +26,7 @@ import numpy as np
 from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES
 from rules.finding import Severity, Violation
-from rules.metrics.power_series import ENOUGH
+from rules.metrics.power.series import ENOUGH
 from rules.rule import BundleRule
 
 RULE = BundleRule(__name__, "W127", Severity.WARNING, standings=("closed", "open"), added="1.5.0")

@@ -39,7 +39,7 @@ from rules.bundle_format.table import BATCHES, SAMPLES, Floats, Table
 from rules.declarations.system import Accelerator
 from rules.finding import Severity, Violation
 from rules.metrics.parts import Part
-from rules.metrics.readings import read_average_power_w, read_power_w
+from rules.metrics.power.readings import read_average_power_w, read_power_w
 from rules.rule import BundleRule
 
 RULE = BundleRule(__name__, "W113", Severity.ERROR, added="1.3.0")

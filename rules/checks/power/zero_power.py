@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES, find_offenders
 from rules.finding import Severity, Violation
-from rules.metrics.readings import POWER_READERS
+from rules.metrics.power.readings import POWER_READERS
 from rules.rule import BundleRule
 
 RULE = BundleRule(__name__, "W105", Severity.ERROR)

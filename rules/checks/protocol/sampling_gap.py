@@ -23,7 +23,7 @@ import numpy as np
 from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES, Rows
 from rules.finding import Severity, Violation
-from rules.metrics.readings import has_power
+from rules.metrics.power.readings import has_power
 from rules.rule import BundleRule
 
 RULE = BundleRule(__name__, "P105", Severity.ERROR, standings=("closed", "open", "control"))

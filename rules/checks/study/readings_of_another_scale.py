@@ -27,8 +27,8 @@ from rules.boards import real_board
 from rules.bundle_format.study_records import POINTS_FILE
 from rules.copies.readings import STEPS_MW, find_step_mw
 from rules.finding import Severity, Violation
-from rules.metrics.power_series import MEASURED
-from rules.metrics.readings import to_whole_milliwatts
+from rules.metrics.power.readings import to_whole_milliwatts
+from rules.metrics.power.series import MEASURED
 from rules.rule import StudyRule
 from rules.studies.bundle import StudyBundle
 

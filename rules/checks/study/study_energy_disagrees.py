@@ -25,7 +25,7 @@ import numpy as np
 
 from rules.bundle_format.study_records import LADDER, POINTS_FILE
 from rules.finding import Severity, Violation
-from rules.metrics.readings import is_averaged
+from rules.metrics.power.readings import is_averaged
 from rules.metrics.run import agreement, relative_difference
 from rules.protocol import CURRENT
 from rules.rule import StudyRule

@@ -22,8 +22,8 @@ import numpy as np
 
 from rules.bundle_format.table import SAMPLES, Floats, Mask, format_rows
 from rules.finding import Severity, Violation, format_count
-from rules.metrics.power_series import IN_A_ROW
-from rules.metrics.readings import POWER_READERS, are_sentinels, has_power
+from rules.metrics.power.readings import POWER_READERS, are_sentinels, has_power
+from rules.metrics.power.series import IN_A_ROW
 from rules.protocol import CURRENT
 from rules.rule import StudyRule
 from rules.studies.bundle import StudyBundle

@@ -23,7 +23,7 @@ import numpy as np
 from rules.bundle_format.table import SAMPLES
 from rules.copies.readings import find_copied_sequences
 from rules.finding import Severity, Violation
-from rules.metrics.power_series import IN_A_ROW
+from rules.metrics.power.series import IN_A_ROW
 from rules.rule import StudyRule
 from rules.studies.bundle import StudyBundle
 

@@ -38,7 +38,7 @@ from rules.bundle_format.study_records import STUDY_BATCHES_FILE
 from rules.bundle_format.table import SAMPLES
 from rules.copies.studies import find_shared_sessions
 from rules.finding import Severity, Violation
-from rules.metrics.power_series import IN_A_ROW
+from rules.metrics.power.series import IN_A_ROW
 from rules.rule import StudyRoundRule
 from rules.summaries.study_summary import StudySummary
 

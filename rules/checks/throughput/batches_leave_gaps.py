@@ -36,7 +36,7 @@ from rules.bundle import Bundle
 from rules.bundle_format.table import BATCHES, SAMPLES, format_rows
 from rules.finding import Severity, Violation, format_count
 from rules.metrics.activity import list_active_shares
-from rules.metrics.power_series import Series
+from rules.metrics.power.series import Series
 from rules.rule import BundleRule
 
 RULE = BundleRule(__name__, "T122", Severity.WARNING, standings=("closed", "open"), added="1.5.0")

@@ -25,7 +25,7 @@ from collections.abc import Iterator
 from rules.bundle import Bundle
 from rules.bundle_format.table import RESULT
 from rules.finding import Severity, Violation
-from rules.metrics.within_run import describe_epochs
+from rules.metrics.uncertainty.within_run import describe_epochs
 from rules.rule import BundleRule
 
 RULE = BundleRule(

@@ -24,7 +24,7 @@ from rules.metrics.node.level import derive_level
 from rules.metrics.node.spans import NodeSpan, join_spans, span_epochs
 from rules.metrics.node.traces import FeedTrace, build_feed_traces
 from rules.metrics.parts import Part
-from rules.metrics.power_profile import average_minutes
+from rules.metrics.power.profile import average_minutes
 
 MIN_READINGS_EPOCH = 10
 """Figures by epoch need so many readings of each feed in every scored epoch."""

@@ -8,7 +8,7 @@ same energy. A change of this arithmetic needs a new method (`rules.protocol.STU
 import numpy as np
 
 from rules.bundle_format.table import Floats, Ints, Table
-from rules.metrics.readings import read_average_power_w, read_counter_j, read_power_w
+from rules.metrics.power.readings import read_average_power_w, read_counter_j, read_power_w
 
 
 def measure_energies(samples: Table, starts_ns: Ints, ends_ns: Ints) -> Floats:

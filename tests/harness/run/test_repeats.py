@@ -16,7 +16,7 @@ from harness.run.plan import PlanError, RunRequest
 from harness.run.repeats import MAX_RUNS, MIN_RUNS, find_unfinished, run_until_narrow
 from harness.run.run_directory import STATE_FILE
 from rules.metrics.figures import student_t95
-from rules.metrics.spread import count_needed_runs
+from rules.metrics.uncertainty.repeats import count_needed_runs
 
 REQUEST = RunRequest("resnet50-train", seed=5)
 

@@ -4,7 +4,7 @@ from conftest import copy_evidence
 
 from harness.run.progress import describe_results
 from rules.metrics.figures_json import figures_from_json
-from rules.metrics.within_run import describe_epochs
+from rules.metrics.uncertainty.within_run import describe_epochs
 
 
 def test_terminal_names_intervals_within_the_run_drift_and_what_they_leave_out() -> None:

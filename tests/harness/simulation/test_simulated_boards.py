@@ -10,7 +10,8 @@ from support.simulated_bench import Bench, S
 from harness.power.source import MeterError
 from harness.simulation.boards import Boards
 from harness.simulation.throughput_model import Curve, load_fit
-from rules.metrics.sweeps import Point, find_measured_peak
+from rules.metrics.sweeps.peaks import find_measured_peak
+from rules.metrics.sweeps.points import Point
 from rules.protocol import CURRENT
 
 ROOT = Path(__file__).parents[3]

@@ -9,7 +9,7 @@ from support.report.browser import RATE, draw_figure, read_column, read_rows
 from reporting.pareto import EfficiencyPoint, mark_points
 from reporting.sections.planning import DEFAULTS
 from rules.metrics.node.racks import compute_pdu_limit_w, plan_rack
-from rules.metrics.power_profile import with_node_overhead
+from rules.metrics.power.profile import with_node_overhead
 
 pytestmark = pytest.mark.xdist_group("whole-report")  # one test process builds it, once
 

@@ -13,7 +13,7 @@ from reporting.pareto import EfficiencyPoint, mark_points
 from reporting.report_table import Column, ReportTable
 from reporting.traces import build_trace_table
 from rules.bundle import Bundle
-from rules.metrics.power_profile import spread
+from rules.metrics.power.profile import spread
 
 RATE, PER_JOULE, NODE = (
     "items_per_s_per_accelerator",

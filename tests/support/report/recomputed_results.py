@@ -13,14 +13,14 @@ from rules.bundle import Bundle
 from rules.bundle_format.files import read_files
 from rules.bundle_format.load import read_evidence
 from rules.metrics import run as metrics
-from rules.metrics import sweeps
 from rules.metrics.activity import compute_activity
 from rules.metrics.figures import Estimate, RunFigures
 from rules.metrics.imbalance import Imbalance, compute_imbalance
-from rules.metrics.power_profile import spread, with_node_overhead
+from rules.metrics.power.profile import spread, with_node_overhead
 from rules.metrics.run import mean_clocks
-from rules.metrics.uncertainty import estimate_spread_within_run
-from rules.metrics.within_run import describe_epochs
+from rules.metrics.sweeps.points import Point
+from rules.metrics.uncertainty.propagation import estimate_spread_within_run
+from rules.metrics.uncertainty.within_run import describe_epochs
 from rules.protocol import PROTOCOLS
 from rules.workloads import workloads
 
@@ -79,9 +79,9 @@ class Result:
         return figures
 
     @cached_property
-    def point(self) -> sweeps.Point:
+    def point(self) -> Point:
         numbers = self.numbers
-        return sweeps.Point(
+        return Point(
             self.cap_w,
             numbers["items_per_s"],
             numbers[JOULES],

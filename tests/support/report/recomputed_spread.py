@@ -7,7 +7,7 @@ import numpy as np
 from support.report.recomputed_results import JOULES, RATE, Numbers, Result
 
 from rules.metrics.figures import STUDENT_T95
-from rules.metrics.within_run import describe_epochs
+from rules.metrics.uncertainty.within_run import describe_epochs
 
 COMPARED_COLUMNS = (("rate", RATE), ("joules", JOULES))
 """The columns of comparisons, by the start of their keys, and the figures that they compare."""

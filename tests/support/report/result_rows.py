@@ -8,7 +8,7 @@ from reporting.run_record import Provenance, RunRecord
 from reporting.sections.repeats import JOULES, RATE
 from rules.declarations.system import Accelerator
 from rules.metrics.figures import FIGURES, Estimate, Headline
-from rules.metrics.within_run import Drift, EpochSeries, WithinRun
+from rules.metrics.uncertainty.within_run import Drift, EpochSeries, WithinRun
 
 
 def make_figure(value: float, half_width: float = 0.0) -> Figure:

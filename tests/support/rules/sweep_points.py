@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from hypothesis import strategies as st
 
-from rules.metrics.sweeps import Point
+from rules.metrics.sweeps.points import Point
 
 positive_floats = st.floats(1e-3, 1e6)
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from rules.metrics.energy import MetricsError
 from rules.metrics.figures import Estimate
-from rules.metrics.sweeps import Point
-from rules.metrics.uncertainty import Basis, estimate_ratio_of_points, make_estimate
+from rules.metrics.sweeps.points import Point
+from rules.metrics.uncertainty.propagation import Basis, estimate_ratio_of_points, make_estimate
 
 EDS_K = (1.5, 2.0)
 """The allowed ratios of time for which EDS is given."""

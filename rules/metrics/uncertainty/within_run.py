@@ -3,7 +3,7 @@ autocorrelation and drift.
 
 Epochs follow each other on one board, so they are no independent repeats. An interval within a run
 tells how well the run knows its own mean. It does not tell what another run or another board gives:
-see `rules.metrics.spread`.
+see `rules.metrics.uncertainty.repeats`.
 """
 
 import math

@@ -13,11 +13,12 @@ from support.rules.sweep_points import make_sweep, positive_floats
 from harness.sweep.comparison import describe_peak
 from rules.metrics import run as metrics
 from rules.metrics.energy import MetricsError
-from rules.metrics.sweeps import Point, combine, find_measured_peak, fit_quadratic_peak
-from rules.metrics.uncertainty import Spread
+from rules.metrics.sweeps.peaks import find_measured_peak, fit_quadratic_peak
+from rules.metrics.sweeps.points import Point, combine
+from rules.metrics.uncertainty.propagation import Spread
 
 MAYR = json.loads(
-    (Path(__file__).parents[3] / "submissions/published/mayr2026.json").read_text(encoding="utf-8")
+    (Path(__file__).parents[4] / "submissions/published/mayr2026.json").read_text(encoding="utf-8")
 )
 
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from rules.metrics.figures import Estimate
-from rules.metrics.gains import EDS_K, Comparison, compare, find_ratios, weigh_eds
-from rules.metrics.sweeps import Point
-from rules.metrics.uncertainty import estimate_ratio_of_points, excludes, make_estimate
+from rules.metrics.sweeps.gains import EDS_K, Comparison, compare, find_ratios, weigh_eds
+from rules.metrics.sweeps.points import Point
+from rules.metrics.uncertainty.propagation import estimate_ratio_of_points, excludes, make_estimate
 
 MetricName = Literal["energy", "gain minus extra time", "EDP", "EDS"]
 

@@ -12,7 +12,7 @@ from rules.boards import find_board
 from rules.bundle_format.table import Floats, Mask, Table, format_rows
 from rules.declarations.system import Accelerator
 from rules.metrics.parts import Part
-from rules.metrics.readings import (
+from rules.metrics.power.readings import (
     read_average_power_w,
     read_counter_j,
     read_power_w,

@@ -8,7 +8,7 @@ from conftest import copy_evidence
 
 from rules.bundle import Bundle
 from rules.metrics.figures import estimate_mean
-from rules.metrics.systematic import compute_sensor_term
+from rules.metrics.uncertainty.systematic import compute_sensor_term
 
 
 def test_sensor_term_is_the_difference_of_two_sources_and_unknown_without_a_counter() -> None:

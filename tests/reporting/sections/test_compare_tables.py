@@ -13,7 +13,7 @@ from reporting.results_model import ResultRow
 from reporting.sections.compare import build_best_table, build_compare_table, build_tuned_table
 from reporting.sections.overview import build_workloads_table
 from reporting.sections.repeats import measure_spread
-from rules.metrics.spread import count_effective_boards
+from rules.metrics.uncertainty.repeats import count_effective_boards
 from rules.workloads import workloads
 
 RESNET = workloads()["resnet50-train"]

@@ -10,7 +10,7 @@ from conftest import copy_evidence
 
 from rules.bundle import Bundle
 from rules.metrics.figures import Estimate, estimate_mean, student_t95
-from rules.metrics.within_run import (
+from rules.metrics.uncertainty.within_run import (
     compute_autocorrelation,
     describe_epochs,
     fit_drift,

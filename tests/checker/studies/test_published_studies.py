@@ -19,7 +19,7 @@ from rules.studies.models import MODEL_CLASSES
 from rules.studies.published import PublishedStudy, parse_published_study, read_published_study
 from rules.studies.results import ModelResult
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 YANG = ROOT / "submissions/published/yang2025.json"
 SCRIPT = run_path(str(ROOT / "scripts/published_yang2025.py"))
 Document = dict[str, Any]

@@ -12,16 +12,16 @@ from support.rules.sweep_points import make_sweep, positive_floats
 from rules.metrics.energy import MetricsError
 from rules.metrics.figures import Estimate, Headline, ObservedPower, RunFigures
 from rules.metrics.figures_json import figures_from_json, sweep_run_from_json
-from rules.metrics.gains import compare
-from rules.metrics.sweeps import (
+from rules.metrics.sweeps.gains import compare
+from rules.metrics.sweeps.points import (
     Point,
     SweepRun,
     combine,
     common_default_cap_w,
-    compute_scaling,
     find_reference,
     make_point,
 )
+from rules.metrics.sweeps.scaling import compute_scaling
 from rules.protocol import PROTOCOLS
 
 points = st.builds(Point, positive_floats, positive_floats, positive_floats, st.just(True))

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from itertools import product
 
-from rules.metrics.best_settings import Metric
-from rules.metrics.gains import EDS_K, Comparison, compare
-from rules.metrics.sweeps import Point
+from rules.metrics.sweeps.best_settings import Metric
+from rules.metrics.sweeps.gains import EDS_K, Comparison, compare
+from rules.metrics.sweeps.points import Point
 
 
 @dataclass(frozen=True)

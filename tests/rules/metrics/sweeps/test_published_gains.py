@@ -10,16 +10,17 @@ import pytest
 from reporting.paper import Paper
 from reporting.report_table import ReportTable
 from reporting.sections.gains import build_published_settings_table
-from rules.metrics.best_settings import Metric, find_best_settings
-from rules.metrics.published_gains import (
+from rules.metrics.sweeps.best_settings import Metric, find_best_settings
+from rules.metrics.sweeps.points import Point
+from rules.metrics.sweeps.published_gains import (
     PrintedComparison,
     find_half_unit,
     leave_out_rest_of_node,
     recompute_gain,
 )
-from rules.metrics.sweeps import Point, compute_scaling
+from rules.metrics.sweeps.scaling import compute_scaling
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 DOCUMENT = json.loads(
     (ROOT / "submissions/published/koszczal2023.json").read_text(encoding="utf-8")
 )

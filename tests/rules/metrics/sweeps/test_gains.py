@@ -11,12 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.rules.sweep_points import positive_floats
 
-from rules.metrics.best_settings import Metric, find_best_settings, list_metrics
 from rules.metrics.energy import MetricsError
 from rules.metrics.figures import Headline, estimate_ratio
-from rules.metrics.gains import compare
-from rules.metrics.sweeps import Point, combine, compute_scaling
-from rules.metrics.uncertainty import Spread, estimate_spread_within_run
+from rules.metrics.sweeps.best_settings import Metric, find_best_settings, list_metrics
+from rules.metrics.sweeps.gains import compare
+from rules.metrics.sweeps.points import Point, combine
+from rules.metrics.sweeps.scaling import compute_scaling
+from rules.metrics.uncertainty.propagation import Spread, estimate_spread_within_run
 
 points = st.builds(Point, positive_floats, positive_floats, positive_floats, st.just(True))
 

@@ -29,7 +29,7 @@ from reporting.sections.overview import build_workloads_table
 from reporting.sections.planning import build_what_if_table
 from rules import bundle as bundle_module
 from rules.finding import Severity
-from rules.metrics.power_profile import PowerSpread
+from rules.metrics.power.profile import PowerSpread
 from rules.protocol import V1_0, V1_1
 from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import declare_cap

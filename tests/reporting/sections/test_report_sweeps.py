@@ -13,8 +13,9 @@ from reporting.collect import collect
 from reporting.page_model import build_page_model
 from reporting.report_table import format_number
 from reporting.sections.gains import SHOWN_EDS_K
-from rules.metrics.gains import compare
-from rules.metrics.sweeps import Point, fit_quadratic_peak
+from rules.metrics.sweeps.gains import compare
+from rules.metrics.sweeps.peaks import fit_quadratic_peak
+from rules.metrics.sweeps.points import Point
 from rules.testing.frames import EvidenceFrames
 
 

@@ -1,0 +1,1 @@
+"""Arithmetic over several runs: sweeps over power caps and other settings, and scaling."""
