@@ -8,21 +8,21 @@ from reporting.collect import Collected, read_bundle
 from reporting.report_table import ReportTable
 from reporting.results_model import ResultRow, sort_results
 from reporting.sections import compare, overview, planning, results
-from reporting.sections.axis_sweeps import build_axis_tables
 from reporting.sections.cells import BundleLink
 from reporting.sections.control import add_control_shares, build_control_table
 from reporting.sections.data_sheets.boards import build_board_table
 from reporting.sections.data_sheets.naive import build_naive_table
-from reporting.sections.gains import build_published_settings_table, build_settings_table
 from reporting.sections.idle import build_idle_table
 from reporting.sections.like_paper import build_like_table
 from reporting.sections.nodes import racks
 from reporting.sections.nodes.fixed_work import build_fixed_work_table
 from reporting.sections.nodes.power import build_node_gain_table, build_node_table
 from reporting.sections.repeats import ReportSpread, measure_spread
-from reporting.sections.scaling import build_scaling_table, find_scaled_runs
 from reporting.sections.spread import build_epochs_table, build_repeats_table
-from reporting.sections.sweeps import build_peak_table, build_sweep_table, find_sweeps
+from reporting.sections.sweeps.axes import build_axis_tables
+from reporting.sections.sweeps.caps import build_peak_table, build_sweep_table, find_sweeps
+from reporting.sections.sweeps.gains import build_published_settings_table, build_settings_table
+from reporting.sections.sweeps.scaling import build_scaling_table, find_scaled_runs
 from reporting.sections.token_energy import build_token_energy_table
 from reporting.traces import build_trace_table
 from rules.workloads import Workload, workloads

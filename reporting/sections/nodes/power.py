@@ -14,7 +14,7 @@ from reporting.sections.cells import (
     make_estimate_cells,
     make_mark_cells,
 )
-from reporting.sections.sweeps import CapSweep
+from reporting.sections.sweeps.caps import CapSweep
 from rules.declarations.system import MeterDeclaration, SystemDeclaration
 from rules.metrics.node.figures import NodeHeadline
 from rules.metrics.sweeps.gains import compare

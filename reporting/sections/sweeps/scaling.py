@@ -13,7 +13,7 @@ from reporting.sections.cells import (
     make_figure_cells,
     make_mark_cells,
 )
-from reporting.sections.sweeps import make_point
+from reporting.sections.sweeps.caps import make_point
 from rules.metrics.figures import estimate_mean
 from rules.metrics.sweeps.points import average
 from rules.metrics.sweeps.scaling import Scaling, compute_scaling

@@ -14,7 +14,7 @@ from reporting.sections.cells import (
     make_mark_cells,
     pluralize,
 )
-from reporting.sections.gains import (
+from reporting.sections.sweeps.gains import (
     ComparedSettings,
     list_not_told_apart,
     make_gain_cells,

@@ -10,14 +10,14 @@ from reporting.report_table import Column, ReportTable
 from reporting.results_model import ResultRow, format_accelerator_count, name_submitted_line
 from reporting.run_record import RunRecord
 from reporting.sections.cells import MARK_COLUMNS, BundleLink, Cells, make_mark_cells, pluralize
-from reporting.sections.gains import (
+from reporting.sections.sweeps.caps import make_point
+from reporting.sections.sweeps.gains import (
     ComparedSettings,
     build_settings_table,
     list_not_told_apart,
     make_gain_cells,
     make_gain_columns,
 )
-from reporting.sections.sweeps import make_point
 from rules.bundle_findings import are_clocks_changed
 from rules.metrics.figures import estimate_mean
 from rules.metrics.sweeps.gains import compare
