@@ -35,10 +35,11 @@ def test_sweep_over_batch_size_and_precision_goes_on_after_a_sigkill(sandbox: Sa
     sandbox.wait_for_exit()
     (plan,) = sandbox.out.glob("*.sweep.json")
     planned, finished_bundles = plan.read_bytes(), read_manifests(sandbox.out)
-    assert len(finished_bundles) == 1
+    # On a busy machine, later runs have ended too when the kill comes.
+    assert 1 <= len(finished_bundles) < 4
     sandbox.start("sweep", "--resume", str(plan))
     assert sandbox.wait_for_exit() == 0, sandbox.output
-    assert "1 of 4 runs finished so far" in sandbox.output
+    assert f"{len(finished_bundles)} of 4 runs finished so far" in sandbox.output
     assert plan.read_bytes() == planned
     assert finished_bundles.items() < read_manifests(sandbox.out).items()
     results = read_results(sandbox)

@@ -69,7 +69,12 @@ def test_counter_is_read_apart_and_memory_has_power_where_the_board_gives_it(
     source = library_process.open_source("nvidia")
     state = source.read_state(A)
     assert state.energy_mj is None and state.mem_power_mw == 37_800 and state.status == "ok"
-    assert source.read_counter(A) == pytest.approx(source.read(A).energy_mj, abs=1_000)
+    before_mj, energy_mj, after_mj = (
+        source.read(A).energy_mj,
+        source.read_counter(A),
+        source.read(A).energy_mj,
+    )
+    assert before_mj <= energy_mj <= after_mj and before_mj < after_mj
     assert source.read_state(B).mem_power_mw is None
 
 

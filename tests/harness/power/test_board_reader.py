@@ -3,10 +3,12 @@ delays neither them nor the other counters."""
 
 import csv
 import time
+from threading import Barrier
 
 import numpy as np
 import pytest
 
+from harness.power import board_reader
 from harness.power.board_reader import REFRESH_NS, BoardReader, find_widest_gap
 from harness.power.sampler import Sampler, Settings
 from harness.power.source import CounterApart, Device, MeterError, PowerSource
@@ -17,7 +19,11 @@ UUIDS = ("GPU-0", "GPU-1", "GPU-2", "GPU-3")
 
 
 class SlowCounters(PowerSource, CounterApart):
-    """Four boards whose counters take 40 ms to read, except the last one, which fails."""
+    """Four boards whose counters answer when all of them are asked, and 20 ms later. The last one
+    fails."""
+
+    def __init__(self) -> None:
+        self._all_asked = Barrier(len(UUIDS))
 
     @classmethod
     def open(cls, argument: str) -> "SlowCounters":
@@ -33,38 +39,56 @@ class SlowCounters(PowerSource, CounterApart):
         return Reading(power_mw=500_000)
 
     def read_counter(self, uuid: str) -> int | None:
-        time.sleep(0.04)
+        self._all_asked.wait(20)
+        time.sleep(0.02)
         if uuid == UUIDS[-1]:
             raise MeterError("timeout")
         return 7_000
 
 
 def test_power_of_all_boards_has_one_time_and_counters_are_read_side_by_side() -> None:
-    reader = BoardReader(SlowCounters(), UUIDS)
-    started_ns = time.monotonic_ns()
-    readings = reader.read()
-    # One after the other they would take 160 ms.
-    assert time.monotonic_ns() - started_ns < 120 * MS
+    readings = BoardReader(SlowCounters(), UUIDS).read()
+    end_ns = time.monotonic_ns()
     assert len({read_ns for read_ns, _ in readings}) == 1
     for read_ns, reading in readings:
         assert reading.power_mw == 500_000
-        assert 15 * MS < reading.counter_ns - read_ns < 100 * MS
+        # The middle of a read of at least 20 ms.
+        assert read_ns + 10 * MS <= reading.counter_ns <= end_ns - 10 * MS
     assert [reading.energy_mj for _, reading in readings] == [7_000, 7_000, 7_000, None]
     assert readings[0][1].status == "ok" and readings[3][1].status == "energy_mj: timeout"
+
+
+class Clock:
+    """A clock that sleep alone moves."""
+
+    now_ns = 1_000_013 * MS
+
+    def monotonic_ns(self) -> int:
+        return self.now_ns
+
+    def sleep(self, seconds: float) -> None:
+        self.now_ns += round(1e9 * seconds)
 
 
 class RefreshingCounters(SlowCounters):
     """Counters that change at 20 and at 40 ms after each multiple of 100 ms."""
 
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+
     def read_counter(self, uuid: str) -> int | None:
         phase_ns = 20 * MS if uuid == UUIDS[0] else 40 * MS
-        return (time.monotonic_ns() - phase_ns) // REFRESH_NS
+        return (self._clock.monotonic_ns() - phase_ns) // REFRESH_NS
 
 
-def test_ticks_keep_away_from_the_refreshes_of_all_counters() -> None:
-    phase_ns = BoardReader(RefreshingCounters(), UUIDS[:2]).choose_phase_ns()
+def test_ticks_keep_away_from_the_refreshes_of_all_counters(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    clock = Clock()
+    monkeypatch.setattr(board_reader, "time", clock)
+    phase_ns = BoardReader(RefreshingCounters(clock), UUIDS[:2]).choose_phase_ns()
     # The widest part without a refresh is from 40 to 120 ms.
-    assert phase_ns == pytest.approx(80 * MS, abs=10 * MS)
+    assert phase_ns == pytest.approx(80 * MS, abs=MS)
 
 
 @pytest.mark.parametrize(

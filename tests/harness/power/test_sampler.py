@@ -10,6 +10,7 @@ import threading
 import time
 
 import pytest
+from support.kills import wait_for
 
 from harness.power.reading_process import SamplerError, SamplesUnwritable
 from harness.power.sampler import Sampler, Settings, _Loop
@@ -80,7 +81,7 @@ def test_power_of_an_epoch_is_the_mean_of_its_samples(tmp_path):
 
 def test_window_has_the_samples_on_either_side_also_directly_after_a_flush(tmp_path):
     with Sampler(make_settings(tmp_path)) as sampler:
-        time.sleep(0.25)
+        wait_for(lambda: None not in sampler.measure_power(0, time.monotonic_ns()))
         sampler.flush()
         start_ns = time.monotonic_ns()
         end_ns = start_ns + 150 * MS

@@ -18,7 +18,7 @@ from harness.simulation.worker_boards import WorkerBoards
 from harness.studies.worker import Settings, Window, Worker, check_gpu, measure
 from rules.study_contract import ModelFacts
 
-ANSWER_S = 20
+ANSWER_S = 120
 TESTS = Path(__file__).parents[2]
 ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join([str(TESTS), str(TESTS.parent)])}
 SETTINGS = {
