@@ -286,7 +286,7 @@ def workloads() -> None:
             workload.item,
             workload.stack,
             ", ".join(
-                name if name == precision else f"{name} ({precision})"
+                name if name.endswith(precision) else f"{name} ({precision})"
                 for name, precision in workload.variants.items()
             ),
             workload.implementation or "none yet",

@@ -1,11 +1,15 @@
-"""Linear layers that multiply in FP8: all three matrix products of a training step, by
-`torch._scaled_mm`, with one scale a tensor.
+"""Linear layers that multiply in FP8 by `torch._scaled_mm`, with one scale a row.
 
-Activations and weights are rounded to e4m3, gradients to e5m2. The scale of a tensor maps its
-largest magnitude to the largest number of the format and is computed anew in every step. torchao
-has the same recipe and calls it tensorwise and dynamic. Sums are fp32 and results bf16. The tensor
-cores of Hopper read both factors along the dimension that is summed over, so the backward pass
-stores transposed copies.
+The product of the forward pass and the gradient of the inputs are in FP8, the gradient of the
+weight in bf16. All factors are rounded to e4m3. The scale of a row maps its largest magnitude to
+the largest number of the format and is computed anew in every step. The recipe `rowwise_with_gw_hp`
+of torchao is similar. Sums are fp32 and results bf16.
+
+A row is what a product sums over: a token, or an output of the weight. Its scale therefore needs
+one pass over the tensor, which torch.compile can fuse with the rounding and with the operations
+before it. A scale of the whole tensor needs two. The tensor cores of Hopper read both factors along
+the dimension that is summed over. In FP8, the gradient of the weight would therefore need
+transposed copies of inputs and gradients.
 """
 
 from typing import Any
@@ -13,34 +17,33 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-FORWARD = torch.float8_e4m3fn
-GRADIENT = torch.float8_e5m2
+FP8 = torch.float8_e4m3fn
+LARGEST = torch.finfo(FP8).max
 MULTIPLE = 16
 """`torch._scaled_mm` needs every dimension of its factors to be a multiple of this on a GPU."""
-SMALLEST = 1e-12  # a tensor of zeros has a scale too
+SMALLEST = 1e-12  # a row of zeros has a scale too
 
 
-def round_to_fp8(values: Tensor, data_type: torch.dtype) -> tuple[Tensor, Tensor]:
-    """Return `values` times a scale, in `data_type`, and the reciprocal of that scale: a scalar in
-    fp32."""
-    largest = torch.finfo(data_type).max
-    scale = largest / values.abs().amax().float().clamp(min=SMALLEST)
-    # The product of the largest value and the scale may round to more than `largest`.
-    rounded = (values.float() * scale).clamp(-largest, largest).to(data_type)
-    return rounded, scale.reciprocal()
+def round_to_fp8(values: Tensor) -> tuple[Tensor, Tensor]:
+    """Return `values`, of shape (rows, columns), with each row times a scale, in FP8, and the
+    reciprocals of the scales: fp32, of shape (rows, 1)."""
+    values = values.float()
+    scales = LARGEST / values.abs().amax(1, keepdim=True).clamp(min=SMALLEST)
+    # The product of the largest value and the scale may round to more than `LARGEST`.
+    rounded = (values * scales).clamp(-LARGEST, LARGEST).to(FP8)
+    return rounded.contiguous(), scales.reciprocal()
 
 
-def multiply(
-    first: Tensor, second: Tensor, first_scale: Tensor, second_scale: Tensor, fast: bool
-) -> Tensor:
-    """Return `first` times the transpose of `second` in bf16, of shape (rows of first, rows of
-    second). Both are FP8 and contiguous. `fast` lets the tensor cores keep partial sums in fewer
-    bits."""
+def multiply(first: Tensor, second: Tensor, fast: bool) -> Tensor:
+    """Return `first` times the transpose of `second`, computed in FP8, in bf16: of shape (rows of
+    first, rows of second). `fast` lets the tensor cores keep partial sums in fewer bits."""
+    first_fp8, first_scales = round_to_fp8(first)
+    second_fp8, second_scales = round_to_fp8(second)
     return torch._scaled_mm(
-        first,
-        second.t(),
-        first_scale,
-        second_scale,
+        first_fp8,
+        second_fp8.t(),
+        first_scales,
+        second_scales.t(),
         out_dtype=torch.bfloat16,
         use_fast_accum=fast,
     )
@@ -52,27 +55,14 @@ class Fp8Product(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, rows: Tensor, weight: Tensor) -> Tensor:
-        rows_fp8, rows_scale = round_to_fp8(rows, FORWARD)
-        weight_fp8, weight_scale = round_to_fp8(weight, FORWARD)
-        ctx.save_for_backward(rows_fp8, rows_scale, weight_fp8, weight_scale)
-        ctx.weight_type = weight.dtype
-        return multiply(rows_fp8, weight_fp8, rows_scale, weight_scale, fast=True)
+        ctx.save_for_backward(rows, weight)
+        return multiply(rows, weight, fast=True)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor]:  # type: ignore[override]
-        rows_fp8, rows_scale, weight_fp8, weight_scale = ctx.saved_tensors
-        gradient_fp8, scale = round_to_fp8(gradient, GRADIENT)
-        of_rows = multiply(
-            gradient_fp8, weight_fp8.t().contiguous(), scale, weight_scale, fast=False
-        )
-        of_weight = multiply(
-            gradient_fp8.t().contiguous(),
-            rows_fp8.t().contiguous(),
-            scale,
-            rows_scale,
-            fast=False,
-        )
-        return of_rows, of_weight.to(ctx.weight_type)
+        rows, weight = ctx.saved_tensors
+        of_weight = gradient.t() @ rows
+        return multiply(gradient, weight.t(), fast=False), of_weight.to(weight.dtype)
 
 
 class Fp8Linear(nn.Module):

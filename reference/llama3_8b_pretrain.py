@@ -13,9 +13,10 @@ with LitGPT's initialisation; AdamW with the betas and the weight decay of LLaMA
 `baseline` is LitGPT with its default settings, except for `bf16-true` (see the workload's notes):
 the model is compiled as a whole, gradients are clipped, and the loss is computed eagerly, in fp32
 and in chunks. `tuned` compiles each block and the loss, keeps the logits in bf16 and does not clip.
-`fp8` is `tuned` with torchao's FP8 linear layers, scaled by tensor, in the blocks. `mayr` has the
-settings of Mayr et al. (docs/mayr.md): `baseline` on sequences of 512 tokens in micro-batches of 4,
-whose gradients are summed up to a batch. Several GPUs share the model by FSDP2. A block is then the
+`fp8` is `tuned` with torchao's FP8 linear layers, scaled by tensor, in the blocks. `tuned-tf32` is
+`tuned` in fp32 with TF32 products. `mayr` has the settings of Mayr et al. (docs/mayr.md):
+`baseline` on sequences of 512 tokens in micro-batches of 4, whose gradients are summed up to a
+batch. Several GPUs share the model by FSDP2. A block is then the
 unit of sharding and, in every variant, of compilation.
 """
 
@@ -86,6 +87,13 @@ def build(job: Job) -> Built:
             f"batch {job.batch_size}: the variant {job.variant} has micro-batches of "
             f"{MAYR_MICRO_BATCH}; give a multiple of it"
         )
+    if job.variant == "tuned-tf32":
+        if job.options.get("precision") == "bf16-true":
+            raise ValueError(
+                "option precision=bf16-true: the variant tuned-tf32 has its parameters in fp32; "
+                "leave the option out, or give precision=bf16-mixed, which has so too"
+            )
+        torch.set_float32_matmul_precision("high")  # TF32 in products of fp32
     config = make_config(job.size, job.variant)
     with torch.device("meta"):  # only its parameters are counted and compared with the checkpoint
         model = GPT(config)
@@ -94,7 +102,10 @@ def build(job: Job) -> Built:
     tokens = make_tokens(job, config)
     return Built(
         run=partial(pretrain_model, job, config, tokens.to(job.device)),
-        precision=workloads()[job.workload].variants[job.variant],
+        # A CPU has no TF32.
+        precision="fp32"
+        if job.variant == "tuned-tf32" and not job.device.startswith("cuda")
+        else workloads()[job.workload].variants[job.variant],
         parameters=sum(p.numel() for p in model.parameters()),
         input_shape=(config.block_size,),
         settings=describe_settings(job, config, resident_batches=len(tokens)),
@@ -108,6 +119,11 @@ def build(job: Job) -> Built:
 def choose_micro_batch(job: Job) -> int:
     """Return the number of sequences of a forward and backward pass."""
     return MAYR_MICRO_BATCH if job.variant == "mayr" else job.batch_size
+
+
+def choose_fabric_precision(job: Job) -> str:
+    """Return the data types of parameters and arithmetic, as Fabric names them."""
+    return "32-true" if job.variant == "tuned-tf32" else job.options.get("precision", "bf16-true")
 
 
 def make_config(size: str, variant: str = "tuned") -> Config:
@@ -138,7 +154,7 @@ def describe_settings(job: Job, config: Config, resident_batches: int) -> Settin
     return {
         "sequence_length": config.block_size,
         "micro_batch": choose_micro_batch(job),
-        "fabric_precision": job.options.get("precision", "bf16-true"),
+        "fabric_precision": choose_fabric_precision(job),
         "fp8_linear": "torchao, tensorwise, in the blocks" if job.variant == "fp8" else None,
         "activation_checkpointing": job.options.get("checkpointing", "none"),
         "strategy": "FSDP2 by block" if sharded else "single device",
@@ -274,7 +290,7 @@ class MeasuredFabric(Fabric):
     def __init__(self, job: Job, recorder: Recorder) -> None:
         self.job, self.recorder = job, recorder
         processes_per_node = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
-        precision = job.options.get("precision", "bf16-true")
+        precision = choose_fabric_precision(job)
         # Fabric takes either a precision or a plugin that replaces it.
         bf16_logits = job.variant not in LITGPT_VARIANTS and precision == "bf16-true"
         super().__init__(

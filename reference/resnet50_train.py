@@ -62,7 +62,7 @@ def build(job: Job) -> Built:
             optimiser=optimiser,
             images=images,
             labels=labels,
-            autocast=tuned,
+            autocast=torch.bfloat16 if tuned else None,
         ),
         # A CPU has no TF32: its baseline computes in fp32.
         precision=workload.variants[job.variant] if on_gpu or tuned else "fp32",

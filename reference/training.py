@@ -57,23 +57,28 @@ def train_classifier(
     optimiser: torch.optim.Optimizer,
     images: Tensor | Sequence[Tensor],
     labels: Tensor,
-    autocast: bool,
+    autocast: torch.dtype | None,
 ) -> None:
     """Train on the resident batches in turn until the recorder wants no more.
 
     `images` has the shape (batches, samples, channels, height, width) and `labels` the shape
-    (batches, samples). `autocast` runs the forward pass under bf16 autocast.
+    (batches, samples). `autocast` is the data type of the autocast under which the forward pass
+    runs; None for no autocast. With fp16 the loss is scaled, or small gradients would be zero. The
+    scaler leaves out the update of a step whose gradients are not finite.
     """
     device_type = torch.device(job.device).type
+    scaler = torch.amp.GradScaler(device_type, enabled=autocast is torch.float16)
     batch = 0
     while recorder.more():
         resident = batch % len(images)
         recorder.start()
         optimiser.zero_grad(set_to_none=True)
-        with torch.autocast(device_type, torch.bfloat16, enabled=autocast):
+        with torch.autocast(device_type, autocast, enabled=autocast is not None):
             loss = nn.functional.cross_entropy(model(images[resident]), labels[resident])
-        loss.backward()
-        optimiser.step()
+        scaler.scale(loss).backward()
+        # A fused optimiser divides by the scale itself, and nothing waits for the device.
+        scaler.step(optimiser)
+        scaler.update()
         # Detached, so that the recorder does not keep the graph; not read, which would wait for
         # the device.
         recorder.end(items=job.batch_size, loss=loss.detach())

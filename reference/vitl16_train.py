@@ -2,8 +2,10 @@
 
 `baseline` is TF32 and eager. `tuned` is bf16 autocast, compiled, with a fused optimiser. Its
 residual stream is bf16 too. Under autocast alone it would be fp32, because the position embedding
-at its start is fp32. `fp8` is `tuned` with the linear layers of the blocks in FP8. `mayr` has the
-settings of Mayr et al. (docs/mayr.md): `baseline` with Adam.
+at its start is fp32. Three variants are `tuned` in another precision: `tuned-tf32` without
+autocast, `tuned-fp16` with fp16 in the place of bf16 and with loss scaling, and `fp8` with the
+linear layers of the blocks in FP8. `mayr` has the settings of Mayr et al. (docs/mayr.md):
+`baseline` with Adam.
 """
 
 from functools import partial
@@ -27,16 +29,24 @@ CLASSES = 1000
 RESIDENT_BATCHES = 4
 LEARNING_RATE = 1e-4
 WEIGHT_DECAY = 0.05
-BF16_VARIANTS = ("tuned", "fp8")
+TUNED_VARIANTS = ("tuned", "tuned-tf32", "tuned-fp16", "fp8")
+AUTOCAST_TYPES = {"tuned": torch.bfloat16, "tuned-fp16": torch.float16, "fp8": torch.bfloat16}
+"""The data type of autocast, of the images and of the residual stream, by variant. The others have
+no autocast."""
+FP8_LINEAR = "rowwise, dynamic, weight gradient in bf16, in the blocks"
 SMOKE_MODEL = {"depth": 2, "embed_dim": 192, "num_heads": 3}
 
 
-class ToBf16(nn.Module):
-    """Converts to bf16 in the place of the optional norm that timm's model has between the
+class Cast(nn.Module):
+    """Converts to a data type in the place of the optional norm that timm's model has between the
     embedding and the blocks."""
 
+    def __init__(self, data_type: torch.dtype) -> None:
+        super().__init__()
+        self.data_type = data_type
+
     def forward(self, embedded: Tensor) -> Tensor:
-        return embedded.to(torch.bfloat16)
+        return embedded.to(self.data_type)
 
 
 def build(job: Job) -> Built:
@@ -49,7 +59,7 @@ def build(job: Job) -> Built:
     workload = workloads()[job.workload]
     input_shape = workload.size(job.size).input_shape
     on_gpu = torch.device(job.device).type == "cuda"
-    tuned = job.variant in BF16_VARIANTS
+    tuned, autocast = job.variant in TUNED_VARIANTS, AUTOCAST_TYPES.get(job.variant)
     if job.variant == "fp8" and on_gpu and job.batch_size % MULTIPLE:
         raise ValueError(
             f"batch {job.batch_size}: the FP8 products of a GPU need a multiple of {MULTIPLE}; "
@@ -61,8 +71,8 @@ def build(job: Job) -> Built:
     torch.manual_seed(job.seed)  # the same weights on every rank
     network = make_network(workload.model, job, input_shape)
     parameters = count_parameters(network)
-    if tuned:
-        network.norm_pre = ToBf16()
+    if autocast:
+        network.norm_pre = Cast(autocast)
     if job.variant == "fp8":
         convert_linear_layers(network.blocks)
     optimiser = make_optimiser(network, job)
@@ -76,10 +86,10 @@ def build(job: Job) -> Built:
             optimiser=optimiser,
             images=images,
             labels=labels,
-            autocast=tuned,
+            autocast=autocast,
         ),
-        # A CPU has no TF32: its baseline computes in fp32.
-        precision=workload.variants[job.variant] if on_gpu or tuned else "fp32",
+        # A CPU has no TF32: what is TF32 on a GPU computes in fp32.
+        precision=workload.variants[job.variant] if on_gpu or autocast else "fp32",
         parameters=parameters,
         input_shape=input_shape,
         settings=describe_settings(job.variant, on_gpu),
@@ -106,8 +116,7 @@ def make_inputs(job: Job, input_shape: tuple[int, ...]) -> tuple[Tensor, Tensor]
     images = torch.randn(
         RESIDENT_BATCHES, job.batch_size, *input_shape, generator=random, device=device
     )
-    if job.variant in BF16_VARIANTS:
-        images = images.to(torch.bfloat16)
+    images = images.to(AUTOCAST_TYPES.get(job.variant, torch.float32))
     return images, torch.randint(CLASSES, images.shape[:2], generator=random, device=device)
 
 
@@ -119,20 +128,23 @@ def make_optimiser(network: nn.Module, job: Job) -> torch.optim.Optimizer:
         network.parameters(),
         LEARNING_RATE,
         weight_decay=WEIGHT_DECAY,
-        fused=job.variant in BF16_VARIANTS and job.device.startswith("cuda"),
+        fused=job.variant in TUNED_VARIANTS and job.device.startswith("cuda"),
     )
 
 
 def describe_settings(variant: str, on_gpu: bool) -> Settings:
     """Return the settings that a bundle records."""
-    tuned = variant in BF16_VARIANTS
+    autocast = {None: None, torch.bfloat16: "bf16", torch.float16: "fp16"}[
+        AUTOCAST_TYPES.get(variant)
+    ]
     return {
         "optimizer": "Adam" if variant == "mayr" else "AdamW",
         "learning_rate": LEARNING_RATE,
         "weight_decay": 0.0 if variant == "mayr" else WEIGHT_DECAY,
-        **({"fp8_linear": "tensorwise, dynamic, in the blocks"} if variant == "fp8" else {}),
-        "autocast": "bf16" if tuned else None,
-        "residual_stream": "bf16" if tuned else "fp32",
-        "compiled": tuned and on_gpu,
+        **({"fp8_linear": FP8_LINEAR} if variant == "fp8" else {}),
+        **({"loss_scaling": "dynamic"} if autocast == "fp16" else {}),
+        "autocast": autocast,
+        "residual_stream": autocast or "fp32",
+        "compiled": variant in TUNED_VARIANTS and on_gpu,
         "resident_batches": RESIDENT_BATCHES,
     }

@@ -194,12 +194,13 @@ def _refuse_repeats(place: str, values: tuple[Decimal, ...] | tuple[str, ...]) -
 
 def select_variant(run_request: RunRequest, precision: str) -> str:
     """Return the variant of the requested workload that has this precision: the requested variant,
-    or else the first one listed. Raises PlanError."""
+    or else one that differs from it in precision only, or else the first one listed. Raises
+    PlanError."""
     workload = find_workload(run_request)
-    if workload.variants[run_request.variant] == precision:
-        return run_request.variant
-    for variant, variant_precision in workload.variants.items():
-        if variant_precision == precision:
+    requested = run_request.variant
+    pairs = workload.precision_variants if requested in workload.precision_variants else ()
+    for variant in (requested, *pairs, *workload.variants):
+        if workload.variants[variant] == precision:
             return variant
     known = ", ".join(f"{name} ({value})" for name, value in workload.variants.items())
     raise PlanError(

@@ -84,6 +84,9 @@ def _describe_variants(sweep: Sweep) -> Iterator[str]:
     batch = "" if sweep.run_request.batch is None else f", all with batch {sweep.run_request.batch}"
     known = ", ".join(f"{name} ({workload.variants[name]})" for name in variants)
     yield f"variants: {known}{batch}"
+    if {*variants} <= {*workload.precision_variants}:
+        yield "these variants differ in precision only"
+        return
     names = sorted({name for variant in variants for name in workload.fixed.get(variant, ())})
     if differing_names := [
         name

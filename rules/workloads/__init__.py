@@ -11,6 +11,10 @@ from rules.contract import RequestSet
 
 Choice = tuple[str | bool | None, ...]
 """The values that a setting may have."""
+PRECISION_SETTINGS = frozenset(
+    {"autocast", "fabric_precision", "fp8_linear", "loss_scaling", "residual_stream"}
+)
+"""The settings of the reference implementations that make up the precision of a variant."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +93,9 @@ class Workload:
     open_variants: tuple[str, ...] = ()
     """Variants that are never closed: they have the settings of somebody else, or spend less
     arithmetic on an item than the others."""
+    precision_variants: tuple[str, ...] = ()
+    """Variants that differ from each other in precision only: in the settings
+    `PRECISION_SETTINGS`."""
     implementation: str | None = None
     """`module:function` of the reference implementation; None if there is none yet."""
     options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

@@ -9,7 +9,7 @@ _FULL = Size(
     input_shape=(4096,),
     parameters=8_030_261_248,
     flops_per_item=51.47e9,
-    batch_sizes={"baseline": 2, "tuned": 4, "fp8": 4},
+    batch_sizes={"baseline": 2, "tuned": 4, "tuned-tf32": 1, "fp8": 4},
     max_batch_size=16,
     min_flops_per_item=48.25e9,
     items_per_sample=4096,
@@ -22,7 +22,13 @@ WORKLOAD = Workload(
     mode="training",
     model="Llama-3-8B",
     stack="litgpt",
-    variants={"baseline": "bf16", "tuned": "bf16", "fp8": "fp8", "mayr": "bf16"},
+    variants={
+        "baseline": "bf16",
+        "tuned": "bf16",
+        "tuned-tf32": "tf32",
+        "fp8": "fp8",
+        "mayr": "bf16",
+    },
     precisions=("bf16", "fp16"),
     fixed={
         "baseline": {
@@ -46,7 +52,7 @@ WORKLOAD = Workload(
         input_shape=(64,),
         parameters=139_584,
         flops_per_item=737_280,
-        batch_sizes={"baseline": 2, "tuned": 2, "fp8": 2, "mayr": 8},
+        batch_sizes={"baseline": 2, "tuned": 2, "tuned-tf32": 2, "fp8": 2, "mayr": 8},
         max_batch_size=16,
         min_flops_per_item=688_896,
         items_per_sample=64,
@@ -63,7 +69,8 @@ WORKLOAD = Workload(
             items_per_sample=512,
         )
     },
-    open_variants=("mayr",),
+    open_variants=("tuned-tf32", "mayr"),
+    precision_variants=("tuned", "tuned-tf32", "fp8"),
     implementation="reference.llama3_8b_pretrain:build",
     options={
         "precision": _PARAMETERS,
@@ -76,9 +83,12 @@ WORKLOAD = Workload(
         "in all; the embedding (0.53 G parameters) is a table look-up and does not count. "
         "Attention over a sequence of 4 096 tokens takes 6.44 G as libraries count it. Causal "
         "attention needs only half of this, 3.22 G, and the minimum FLOPs per item count this "
-        "half. All variants hold parameters, gradients and AdamW's state in bf16 (64 GB). The "
-        "default of LitGPT, bf16-mixed, takes 128 GB in addition to the activations, so it is an "
-        "option for several GPUs only. The fp8 variant is for the open division."
+        "half. The variants hold parameters, gradients and AdamW's state in bf16 (64 GB), except "
+        "tuned-tf32, which holds them in fp32 (128 GB). The default of LitGPT, bf16-mixed, does so "
+        "too. In addition to the activations, 128 GB need several GPUs, or the option "
+        "checkpointing=block with a batch of 1. There is no fp16 variant: with parameters in fp16, "
+        "Fabric does not scale the loss, and the squares of gradients that AdamW keeps underflow. "
+        "The variants fp8 and tuned-tf32 are for the open division."
     ),
     published_as=("llama3_8b_pretraining",),
 )

@@ -51,6 +51,8 @@ def test_definition_is_consistent(workload: Workload) -> None:
     assert {workload.variants[name] for name in closed} <= set(workload.precisions)
     assert set(workload.open_variants) <= set(workload.variants)
     assert not set(workload.open_variants) & set(workload.fixed)
+    precisions = [workload.variants[variant] for variant in workload.precision_variants]
+    assert len(set(precisions)) == len(precisions)
     for (variant, name), size in workload.variant_sizes.items():
         assert variant in workload.open_variants and workload.size(name, variant) is size
         assert set(size.batch_sizes) == {variant}

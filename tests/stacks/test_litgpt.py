@@ -25,7 +25,7 @@ from reference import litgpt_model
 from reference import llama3_8b_pretrain as reference
 from reference.inputs import hash_file, load_corpus_batches
 from rules.contract import Job
-from rules.workloads import workloads
+from rules.workloads import PRECISION_SETTINGS, workloads
 
 WORKLOAD = workloads()["llama3-8b-pretrain"]
 SEQUENCE = WORKLOAD.size("smoke").input_shape[0]
@@ -119,7 +119,7 @@ def test_every_optimiser_step_is_one_window(variant: str, monkeypatch: pytest.Mo
     assert not any(loss.requires_grad for loss in recorder.losses)
     assert (built.parameters, built.precision) == (
         WORKLOAD.size("smoke").parameters,
-        WORKLOAD.variants[variant],
+        "fp32" if variant == "tuned-tf32" else WORKLOAD.variants[variant],  # a CPU has no TF32
     )
     assert built.settings["fp8_linear"] == (
         "torchao, tensorwise, in the blocks" if variant == "fp8" else None
@@ -127,6 +127,17 @@ def test_every_optimiser_step_is_one_window(variant: str, monkeypatch: pytest.Mo
     clips = variant in ("baseline", "mayr")
     assert clipped == ([built.settings["gradient_clipping"]] * recorder.count if clips else [])
     assert built.settings["gradient_clipping"] == (1.0 if clips else None)
+
+
+def test_precision_variants_differ_in_precision_settings_only() -> None:
+    jobs = [replace(JOB, variant=variant) for variant in WORKLOAD.precision_variants]
+    settings = [
+        reference.describe_settings(job, reference.make_config("smoke", job.variant), 4)
+        for job in jobs
+    ]
+    others = [{k: v for k, v in s.items() if k not in PRECISION_SETTINGS} for s in settings]
+    assert all(other == others[0] for other in others)
+    assert [s["fabric_precision"] for s in settings] == ["bf16-true", "32-true", "bf16-true"]
 
 
 class Waits(TorchDispatchMode):
@@ -316,6 +327,10 @@ def write_bad_inputs(tmp: Path) -> Iterator[tuple[Job, str]]:
     yield (
         replace(JOB, options={"precision": "fp4"}),
         "option precision=fp4: give one of bf16-true, bf16-mixed",
+    )
+    yield (
+        replace(JOB, variant="tuned-tf32", options={"precision": "bf16-true"}),
+        "option precision=bf16-true: the variant tuned-tf32 has its parameters in fp32",
     )
     yield replace(JOB, options=tokenizer), "no corpus"
     yield replace(JOB, corpus=str(tmp / "none.txt")), "No such file"

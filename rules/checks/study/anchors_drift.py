@@ -10,8 +10,10 @@ anchors changed as well, and models from the start and the end of the study cann
 closer than that.
 
 ## What to do
-Let the board warm up, keep the room at one temperature, and measure the session again. The figures
-of study.json state the drift.
+Let the board warm up and keep the room at one temperature. `--resume` never measures a finished
+model again. If the session continued the bundle of an earlier one, continue that bundle once more
+and submit the new study. Otherwise measure the models of the session in a study of their own
+(`--models`). The figures of study.json state the drift.
 
 ## Source
 Method 1.0 of studies: the trial in docs/image-inference.md. Repeated runs of one workload on one

@@ -73,11 +73,26 @@ def test_numbers_of_accelerators_clocks_and_names_are_lists_too() -> None:
             parse_variants(text)
 
 
-def test_precision_stands_for_the_requested_variant_or_the_first_that_has_it() -> None:
-    pretraining = RunRequest("llama3-8b-pretrain")
-    assert select_variant(pretraining, "bf16") == "tuned"
-    assert select_variant(replace(pretraining, variant="fp8"), "bf16") == "baseline"
-    assert select_variant(pretraining, "fp8") == "fp8"
+@pytest.mark.parametrize(
+    ("workload", "variant", "precision", "selected"),
+    [
+        ("llama3-8b-pretrain", "tuned", "bf16", "tuned"),
+        ("llama3-8b-pretrain", "tuned", "tf32", "tuned-tf32"),
+        ("llama3-8b-pretrain", "tuned", "fp8", "fp8"),
+        ("llama3-8b-pretrain", "fp8", "bf16", "tuned"),
+        ("llama3-8b-pretrain", "baseline", "bf16", "baseline"),
+        ("vitl16-train", "tuned", "tf32", "tuned-tf32"),
+        ("vitl16-train", "tuned", "fp16", "tuned-fp16"),
+        ("vitl16-train", "baseline", "tf32", "baseline"),
+        ("vitl16-train", "mayr", "bf16", "tuned"),
+        ("resnet50-train", "tuned", "tf32", "baseline"),
+    ],
+)
+def test_precision_stands_for_a_variant_that_differs_in_nothing_else_if_there_is_one(
+    workload: str, variant: str, precision: str, selected: str
+) -> None:
+    run_request = RunRequest(workload, variant=variant)
+    assert select_variant(run_request, precision) == selected
 
 
 @pytest.mark.parametrize(
@@ -179,8 +194,15 @@ def test_plan_of_a_version_without_axes_is_read(tmp_path: Path) -> None:
             ["11 runs", "cap as found, concurrency 1024, 1 GPU", "compared with concurrency 1 "],
         ),
         (
-            ["vitl16-train", "--precision", "tf32,bf16"],
-            ["variants: baseline (tf32), tuned (bf16), all with batch 8", "differ in autocast"],
+            ["resnet50-train", "--precision", "tf32,bf16"],
+            ["variants: baseline (tf32), tuned (bf16), all with batch 4", "differ in autocast"],
+        ),
+        (
+            ["vitl16-train", "--precision", "tf32,bf16,fp16,fp8"],
+            [
+                "fp8 (fp8), tuned (bf16), tuned-fp16 (fp16), tuned-tf32 (tf32)",
+                "these variants differ in precision only",
+            ],
         ),
         (
             ["resnet50-train", "--sm-clock", "as-found,990", "--caps", "300,700"],
