@@ -15,14 +15,14 @@ from harness.power.sampler import SAMPLES_FILE, UNUSED_DIRECTORY, Sampler, Setti
 from harness.processes import Workers, list_descendants
 from harness.run.board_settings import check_locked_clock
 from harness.run.cluster import Cluster
-from harness.run.evidence import (
+from harness.run.evidence import gather
+from harness.run.node_share import (
     BoardReadback,
     ClockReading,
     Measurements,
     NodeShare,
     SamplingCounts,
     collect_share,
-    gather,
 )
 from harness.run.plan import Plan
 from harness.run.progress import View, describe_calibration, describe_results

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.run.evidence import DATE
+from harness.run.node_share import DATE
 from harness.studies.plan import METHOD, STUDY, SessionRecord, StudyEntry, StudyPlan
 from harness.studies.records import EntryRecord
 from harness.studies.samples import BoardSamples, read_samples

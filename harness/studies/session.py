@@ -8,7 +8,7 @@ from dataclasses import asdict
 from datetime import timedelta
 from functools import partial
 
-from harness.run.evidence import ClockReading
+from harness.run.node_share import ClockReading
 from harness.run.workers.launch import make_board_environment
 from harness.studies.boards.board_run import AnchorBatch, BoardRun, BoardTask
 from harness.studies.boards.work_queue import WorkQueue

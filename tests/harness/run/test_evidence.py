@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 
 from support.harness.shares import make_share
 
-from harness.run.evidence import NodeShare, make_dates
+from harness.run.evidence import make_dates
+from harness.run.node_share import NodeShare
 
 
 def test_a_run_lasts_from_its_first_node_to_its_last():

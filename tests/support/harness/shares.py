@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from harness.power.node_reader import MeterSampling
 from harness.power.source import Device, Readback
-from harness.run.evidence import BoardReadback, ClockReading, NodeShare, SamplingCounts
+from harness.run.node_share import BoardReadback, ClockReading, NodeShare, SamplingCounts
 from harness.run.workers.load_generator import RequestTally
 from harness.run.workers.worker_events import WorkloadBuilt
 from harness.system import NodeDescription
