@@ -83,8 +83,25 @@ def build_compare_table(
     groups.sort(key=lambda group: (group[0].runs is None, -_get_throughput(group[0])))
     if not any(len(group) > 1 for group in groups):
         return None
-    rate, joules, _ = make_figure_columns(workload.item)
-    columns = (
+    cells: list[Cells] = []
+    for group, names in zip(groups, map(_name_settings, groups), strict=True):
+        cells += [
+            {
+                **_make_comparison_cells(setting, group[0], link, spread),
+                "result": name,
+                "against": names[0],
+            }
+            for setting, name in zip(group, names, strict=True)
+        ]
+    title = f"{workload.title}: comparison with a baseline"
+    return ReportTable(
+        id, title, _make_compare_columns(workload.item), tuple(cells), format_about(spread)
+    )
+
+
+def _make_compare_columns(item: str) -> tuple[Column, ...]:
+    rate, joules, _ = make_figure_columns(item)
+    return (
         Column("result", "result"),
         *RUN_COLUMNS,
         rate,
@@ -116,18 +133,6 @@ def build_compare_table(
         Column("boards", "names of the boards", hidden=True),
         Column("boards_effective", "effective number of boards", "", "number", hidden=True),
     )
-    cells: list[Cells] = []
-    for group, names in zip(groups, map(_name_settings, groups), strict=True):
-        cells += [
-            {
-                **_make_comparison_cells(setting, group[0], link, spread),
-                "result": name,
-                "against": names[0],
-            }
-            for setting, name in zip(group, names, strict=True)
-        ]
-    title = f"{workload.title}: comparison with a baseline"
-    return ReportTable(id, title, columns, tuple(cells), format_about(spread))
 
 
 def _sort_by_throughput(settings: Iterable[Setting]) -> list[Setting]:

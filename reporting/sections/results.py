@@ -30,26 +30,45 @@ def build_results_table(
     workload: Workload, rows: Sequence[ResultRow], link: BundleLink, id: str, title: str
 ) -> ReportTable:
     """Every result, in the order of `rows`."""
-    rate, joules, per_joule = make_figure_columns(workload.item)
     columns = (
-        Column("system", "system"),
-        Column("accelerators", "accelerators"),
-        Column("variant", "variant"),
-        Column("precision", "precision"),
-        Column("batch", "batch", "samples", "count"),
-        Column("cap_w", "cap", "W per accelerator", "count", about="requested power cap"),
-        *RUN_COLUMNS,
-        Column("in_force_w", "limit read back", "W", about="power limit that the board reported"),
-        Column(
-            "power_w",
-            "mean power",
-            "W",
-            "number",
-            interval=True,
-            about="per accelerator, while batches were active",
-        ),
+        *_SETTING_COLUMNS,
+        *_make_result_figure_columns(workload.item, rows),
+        *(CONTROL_COLUMNS if any(row.control for row in rows) else ()),
+        *MARK_COLUMNS,
+        Column("accelerator", "accelerator", hidden=True),
+        Column("count", "accelerators", "", "count", hidden=True),
+        Column("held", "cap held", hidden=True),
+        *(Column(key, about, hidden=True, about=about) for key, about in _FRONT_COLUMNS.items()),
+    )
+    cells = tuple(_make_all_result_cells(rows, link))
+    return ReportTable(id, title, columns, cells, RESULTS_ABOUT)
+
+
+_SETTING_COLUMNS = (
+    Column("system", "system"),
+    Column("accelerators", "accelerators"),
+    Column("variant", "variant"),
+    Column("precision", "precision"),
+    Column("batch", "batch", "samples", "count"),
+    Column("cap_w", "cap", "W per accelerator", "count", about="requested power cap"),
+    *RUN_COLUMNS,
+    Column("in_force_w", "limit read back", "W", about="power limit that the board reported"),
+    Column(
+        "power_w",
+        "mean power",
+        "W",
+        "number",
+        interval=True,
+        about="per accelerator, while batches were active",
+    ),
+)
+
+
+def _make_result_figure_columns(item: str, rows: Sequence[ResultRow]) -> tuple[Column, ...]:
+    rate, joules, per_joule = make_figure_columns(item)
+    return (
         rate,
-        Column("items_per_s", "total throughput", f"{workload.item}s/s", "number"),
+        Column("items_per_s", "total throughput", f"{item}s/s", "number"),
         joules,
         Column(
             "sensor_term_percent",
@@ -64,7 +83,7 @@ def build_results_table(
         Column(
             "node_items_per_joule_assumed",
             "efficiency with node share",
-            f"{workload.item}s/J",
+            f"{item}s/J",
             "number",
             kinds=True,
             about=NODE_SHARE,
@@ -88,15 +107,7 @@ def build_results_table(
             about="MFU by the FLOPs that all ways of counting include: of causal attention only "
             "the half that the mask keeps in pre-training, and none in serving",
         ),
-        *(CONTROL_COLUMNS if any(row.control for row in rows) else ()),
-        *MARK_COLUMNS,
-        Column("accelerator", "accelerator", hidden=True),
-        Column("count", "accelerators", "", "count", hidden=True),
-        Column("held", "cap held", hidden=True),
-        *(Column(key, about, hidden=True, about=about) for key, about in _FRONT_COLUMNS.items()),
     )
-    cells = tuple(_make_all_result_cells(rows, link))
-    return ReportTable(id, title, columns, cells, RESULTS_ABOUT)
 
 
 RESULTS_ABOUT = (
@@ -209,70 +220,68 @@ def build_power_table(
     workload: Workload, rows: Sequence[ResultRow], link: BundleLink, id: str, title: str
 ) -> ReportTable:
     """Clocks and distribution of the power readings of each run in its scored epochs."""
-    columns = (
-        Column("line", "run"),
-        Column("cap_w", "cap", "W per accelerator", "count"),
-        Column("sm_mhz", "SM clock", "MHz", "number", interval=True),
-        Column("mem_mhz", "memory clock", "MHz", "number", interval=True),
-        Column(
-            "mean_w",
-            "mean",
-            "W",
-            "number",
-            about="mean of the power readings; the energy of record may come from a counter",
-        ),
-        Column("min_w", "minimum", "W", "number"),
-        Column("p5_w", "5th percentile", "W", "number"),
-        Column("p25_w", "25th percentile", "W", "number"),
-        Column("median_w", "median", "W", "number"),
-        Column("p75_w", "75th percentile", "W", "number"),
-        Column("p95_w", "95th percentile", "W", "number"),
-        Column("max_w", "maximum", "W", "number"),
-        Column(
-            "rated_w",
-            "rated power",
-            "W",
-            "count",
-            about="highest power limit that the board accepts",
-        ),
-        Column(
-            "max_60s_w",
-            "maximum of 60 s",
-            "W, all accelerators",
-            "number",
-            about="largest mean over 60 s of the power of all accelerators together",
-        ),
-        Column(
-            "active_percent",
-            "active share",
-            "%",
-            "number",
-            about="time in which batches were active over the time of the scored epochs",
-        ),
-        Column(
-            "utilisation_percent",
-            "utilisation",
-            "%",
-            "number",
-            3,
-            about="as the boards state it; 100 % does not mean that their units are busy",
-        ),
-        Column("run_s", "whole run", "s", "count", about="start-up and discarded epochs included"),
-        Column("run_kj", "energy of the whole run", "kJ, all accelerators", "number"),
-        *(column for column in MARK_COLUMNS if column.key != "line"),
-        Column("held", "cap held", hidden=True),
-    )
-    about = (
-        "Power readings of all accelerators in scored epochs, one every 100 ms. A single reading "
-        "may exceed the cap; the mean of the run must not."
-    )
-    return ReportTable(
-        id,
-        title,
-        columns,
-        tuple(_make_power_cells(row, link) for row in rows if row.provenance),
-        about,
-    )
+    cells = tuple(_make_power_cells(row, link) for row in rows if row.provenance)
+    return ReportTable(id, title, _POWER_COLUMNS, cells, POWER_ABOUT)
+
+
+_POWER_COLUMNS = (
+    Column("line", "run"),
+    Column("cap_w", "cap", "W per accelerator", "count"),
+    Column("sm_mhz", "SM clock", "MHz", "number", interval=True),
+    Column("mem_mhz", "memory clock", "MHz", "number", interval=True),
+    Column(
+        "mean_w",
+        "mean",
+        "W",
+        "number",
+        about="mean of the power readings; the energy of record may come from a counter",
+    ),
+    Column("min_w", "minimum", "W", "number"),
+    Column("p5_w", "5th percentile", "W", "number"),
+    Column("p25_w", "25th percentile", "W", "number"),
+    Column("median_w", "median", "W", "number"),
+    Column("p75_w", "75th percentile", "W", "number"),
+    Column("p95_w", "95th percentile", "W", "number"),
+    Column("max_w", "maximum", "W", "number"),
+    Column(
+        "rated_w",
+        "rated power",
+        "W",
+        "count",
+        about="highest power limit that the board accepts",
+    ),
+    Column(
+        "max_60s_w",
+        "maximum of 60 s",
+        "W, all accelerators",
+        "number",
+        about="largest mean over 60 s of the power of all accelerators together",
+    ),
+    Column(
+        "active_percent",
+        "active share",
+        "%",
+        "number",
+        about="time in which batches were active over the time of the scored epochs",
+    ),
+    Column(
+        "utilisation_percent",
+        "utilisation",
+        "%",
+        "number",
+        3,
+        about="as the boards state it; 100 % does not mean that their units are busy",
+    ),
+    Column("run_s", "whole run", "s", "count", about="start-up and discarded epochs included"),
+    Column("run_kj", "energy of the whole run", "kJ, all accelerators", "number"),
+    *(column for column in MARK_COLUMNS if column.key != "line"),
+    Column("held", "cap held", hidden=True),
+)
+
+POWER_ABOUT = (
+    "Power readings of all accelerators in scored epochs, one every 100 ms. A single reading "
+    "may exceed the cap; the mean of the run must not."
+)
 
 
 def _make_power_cells(row: ResultRow, link: BundleLink) -> Cells:

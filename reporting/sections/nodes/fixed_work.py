@@ -21,6 +21,52 @@ from rules.metrics.figures import Estimate
 from rules.metrics.fixed_work import FixedWork, compute_fixed_work
 from rules.workloads import workloads
 
+COLUMNS = (
+    Column("work", "work"),
+    Column("result", "result"),
+    Column("batch", "batch size", "", "count", about="of a server: requests in flight"),
+    Column("cap_w", "cap", "W per accelerator", "count"),
+    Column("items", "items", "", "count"),
+    Column("item", "item"),
+    Column("hours", "time", "h", "number"),
+    Column(
+        "accelerators_kwh",
+        "energy of the accelerators",
+        "kWh",
+        "number",
+        interval=True,
+    ),
+    Column("node_kwh", "energy of the nodes", "kWh", "number", kinds=True),
+    Column(
+        "node_kw",
+        "power of the nodes",
+        "kW",
+        "number",
+        kinds=True,
+        about="the mean; of published runs the median",
+    ),
+    Column("node_joules_per_item", "energy of the nodes per item", "J", "number", kinds=True),
+    Column(
+        "ratio",
+        "ratio to the least energy",
+        "",
+        "number",
+        about="energy of the nodes over the least of the same workload, standing, precision "
+        "and number of accelerators, or of the same paper and work",
+    ),
+    Column("active_percent", "active share", "%", "number", 3),
+    Column("utilisation_percent", "utilisation", "%", "number", 3),
+    Column("note", "note", hidden=True),
+    *(column for column in MARK_COLUMNS if column.key != "caution"),
+    Column("place", "place in the source", hidden=True),
+    Column(
+        "has_batches",
+        "in the chart",
+        hidden=True,
+        about="whether its configuration has an energy at several batch sizes",
+    ),
+)
+
 
 def build_fixed_work_table(
     rows: Sequence[ResultRow],
@@ -30,61 +76,11 @@ def build_fixed_work_table(
 ) -> ReportTable | None:
     """Time, energy and power of each run that may win, the least energy of a comparison group
     first, then the published ones; None without any."""
-    columns = (
-        Column("work", "work"),
-        Column("result", "result"),
-        Column("batch", "batch size", "", "count", about="of a server: requests in flight"),
-        Column("cap_w", "cap", "W per accelerator", "count"),
-        Column("items", "items", "", "count"),
-        Column("item", "item"),
-        Column("hours", "time", "h", "number"),
-        Column(
-            "accelerators_kwh",
-            "energy of the accelerators",
-            "kWh",
-            "number",
-            interval=True,
-        ),
-        Column("node_kwh", "energy of the nodes", "kWh", "number", kinds=True),
-        Column(
-            "node_kw",
-            "power of the nodes",
-            "kW",
-            "number",
-            kinds=True,
-            about="the mean; of published runs the median",
-        ),
-        Column("node_joules_per_item", "energy of the nodes per item", "J", "number", kinds=True),
-        Column(
-            "ratio",
-            "ratio to the least energy",
-            "",
-            "number",
-            about="energy of the nodes over the least of the same workload, standing, precision "
-            "and number of accelerators, or of the same paper and work",
-        ),
-        Column("active_percent", "active share", "%", "number", 3),
-        Column("utilisation_percent", "utilisation", "%", "number", 3),
-        Column("note", "note", hidden=True),
-        *(column for column in MARK_COLUMNS if column.key != "caution"),
-        Column("place", "place in the source", hidden=True),
-        Column(
-            "has_batches",
-            "in the chart",
-            hidden=True,
-            about="whether its configuration has an energy at several batch sizes",
-        ),
-    )
-    own = [
-        row
-        for row in rows
-        if row.may_win and row.provenance and row.provenance.run.headline.joules_per_item
-    ]
     cells = _add_ratios(
         [
             (f"{row.workload}, {format_comparison_group(row)}", _make_cells(row, link, assumptions))
-            for row in own
-            if row.standing in ("closed", "open")
+            for row in rows
+            if row.standing in ("closed", "open") and row.may_win and _has_energy(row)
         ]
     )
     for paper in papers:
@@ -94,18 +90,16 @@ def build_fixed_work_table(
                 for work in paper.fixed_work or ()
             ]
         )
+    if not cells:
+        return None
     share = f"{assumptions.node_share_w:g} W per {assumptions.node_share_accelerators} accelerators"
-    return (
-        ReportTable(
-            "fixed-work",
-            "Fixed work",
-            columns,
-            tuple(_mark_batches(cells)),
-            ABOUT.format(share=share),
-        )
-        if cells
-        else None
-    )
+    about = ABOUT.format(share=share)
+    return ReportTable("fixed-work", "Fixed work", COLUMNS, tuple(_mark_batches(cells)), about)
+
+
+def _has_energy(row: ResultRow) -> bool:
+    headline = row.provenance.run.headline if row.provenance else None
+    return bool(headline and headline.joules_per_item)
 
 
 ABOUT = (
