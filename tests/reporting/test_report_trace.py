@@ -19,13 +19,11 @@ from conftest import Submissions
 from support.recomputation import (
     SOURCES,
     SOURCES_BY_ROW,
-    ReportPage,
     get_default_cap_w,
     get_table_kind,
-    join_repeats,
-    list_settings,
 )
 from support.report.html import Tree, read_tables
+from support.report.recomputed_page import ReportPage, join_repeats, list_settings
 from support.report.recomputed_results import (
     PER_JOULE,
     RATE,

@@ -3,12 +3,17 @@ results. No arithmetic of `reporting` takes part.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from support.report.html import Element
+from support.report.recomputed_page import (
+    ReportPage,
+    combine_repeats,
+    join_repeats,
+    list_runs_at_cap,
+    list_settings,
+    list_single_settings,
+)
 from support.report.recomputed_results import (
     JOULES,
     PER_JOULE,
@@ -25,86 +30,15 @@ from support.report.recomputed_spread import (
     list_epoch_figures,
 )
 
-from checker.verdict import Verdict
 from reporting.report_table import ReportTable
 from reporting.sections.planning import DEFAULTS
 from rules.declarations.run import RunDeclaration
 from rules.metrics import comparison
-from rules.metrics.figures import estimate_mean
 from rules.metrics.power.profile import share_of_control
 from rules.metrics.sweeps.gains import compare
 from rules.metrics.sweeps.points import combine, common_default_cap_w, find_reference
 from rules.metrics.sweeps.scaling import compute_scaling
 from rules.metrics.uncertainty.within_run import describe_epochs
-from rules.run_summary import submission_key
-
-
-@dataclass(frozen=True)
-class ReportPage:
-    """A page of the report, its directory, and all runs and printed rows that it shows."""
-
-    page: Element
-    tables: Sequence[ReportTable]
-    directory: Path
-    results: Sequence[Result]
-    studies: Sequence[Verdict]
-    """The verdicts of studies, which have a page of their own."""
-
-    def find_result(self, table: ReportTable, row: Mapping[str, Any]) -> Result | None:
-        """The result that a row shows; None for a row of several results."""
-        if bundles := str(row.get("bundle") or "").split():
-            path = (self.directory / bundles[0]).resolve()
-            return next(
-                result
-                for result in self.results
-                if result.verdict and result.verdict.path.resolve() == path
-            )
-        if row.get("standing") != "published" or table.id in (
-            "rack",
-            "whole-nodes",
-            "published-settings",
-            "fixed-work",
-            "workloads",
-        ):
-            return None
-        workload = row.get("workload") or table.id.rpartition("-")[0]
-        key = (workload, row["model"], row["cap_w"])
-        (result,) = [
-            r for r in self.results if not r.bundle and (r.workload, r.model, r.cap_w) == key
-        ]
-        return result
-
-    def list_compared(self, result: Result) -> list[Result]:
-        """The results that a result is compared with, itself included, fastest first."""
-        compared = [
-            r for r in self.results if r.may_win and r.comparison_key == result.comparison_key
-        ]
-        return sorted(compared, key=lambda r: -r.numbers[RATE])
-
-    def find_control(self, result: Result) -> Result | None:
-        """The control run that the power of a run is compared with: at the same cap, on the same
-        boards if there is one, else on the same kind of board."""
-        if result.bundle is None or result.standing == "control":
-            return None
-        boards = set(result.bundle.accelerator_ranks)
-        controls = [
-            r
-            for r in self.results
-            if r.standing == "control" and (r.model, r.cap_w) == (result.model, result.cap_w)
-        ]
-        return max(
-            controls,
-            key=lambda r: (
-                set(r.loaded_bundle.accelerator_ranks) == boards,
-                r.loaded_bundle.result["started_at"],
-            ),
-            default=None,
-        )
-
-    def list_sweep_runs(self, result: Result) -> list[Result]:
-        """The runs that differ from a result in their cap only, itself included."""
-        key = submission_key(result.loaded_bundle)
-        return [r for r in self.results if r.bundle and submission_key(r.bundle) == key]
 
 
 def list_numbers(page: ReportPage, result: Result) -> Numbers:
@@ -119,45 +53,10 @@ def add_control_share(page: ReportPage, result: Result) -> Numbers:
     return dict(result.numbers) | {"control_percent": 100 * share}
 
 
-def combine_repeats(page: ReportPage, result: Result) -> Numbers:
-    """The numbers of the setting of a result: means over its repeats, with intervals over runs, or
-    those of its only run."""
-    repeats = join_repeats(page, result)
-    numbers = dict(result.numbers) | count_runs(repeats)
-    if len(repeats) > 1:
-        for key in (RATE, JOULES, PER_JOULE):
-            estimate = estimate_mean([r.numbers[key] for r in repeats])
-            numbers |= list_estimate_columns(key, estimate)
-    return numbers
-
-
-def list_settings(page: ReportPage, results: Iterable[Result]) -> list[Numbers]:
-    """The numbers of each setting among some results, each once."""
-    settings: dict[int, Numbers] = {}
-    for result in results:
-        first = join_repeats(page, result)[0]
-        settings.setdefault(id(first), combine_repeats(page, first))
-    return list(settings.values())
-
-
 def add_runs(page: ReportPage, result: Result) -> Numbers:
     """The numbers of a result, and how many runs and boards its setting rests on."""
     runs = list_runs_at_cap(page, result) if result.bundle else [result]
     return add_control_share(page, result) | count_runs(runs)
-
-
-def list_runs_at_cap(page: ReportPage, result: Result) -> list[Result]:
-    """The runs of a result's setting, those that may not win included."""
-    return [r for r in page.list_sweep_runs(result) if r.cap_w == result.cap_w]
-
-
-def list_single_settings(page: ReportPage) -> list[list[Result]]:
-    """The repeats of each setting on one accelerator that may win, demo runs left out."""
-    runs = [
-        r for r in page.results if r.bundle and r.may_win and r.count == 1 and r.standing != "demo"
-    ]
-    settings = {id(join_repeats(page, r)[0]): join_repeats(page, r) for r in runs}
-    return list(settings.values())
 
 
 def compare_with_fastest(page: ReportPage, result: Result) -> Numbers:
@@ -304,15 +203,6 @@ def list_idle_figures(page: ReportPage, result: Result) -> Numbers:
         "unused_boards": len(unused),
         "unused_w": sum(board["mean_w"] for board in unused),
     }
-
-
-def join_repeats(page: ReportPage, result: Result) -> list[Result]:
-    """The results that share a row of the what-if table with a result, itself included."""
-    if result.bundle is None:
-        return [result]
-    return [
-        run for run in page.list_sweep_runs(result) if run.may_win and run.cap_w == result.cap_w
-    ]
 
 
 def compute_planning_row(page: ReportPage, result: Result) -> Numbers:

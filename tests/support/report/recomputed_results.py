@@ -2,7 +2,7 @@
 arithmetic of `reporting` takes part.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,7 +14,7 @@ from rules.bundle_format.files import read_files
 from rules.bundle_format.load import read_evidence
 from rules.metrics import run as metrics
 from rules.metrics.activity import compute_activity
-from rules.metrics.figures import Estimate, RunFigures
+from rules.metrics.figures import EpochFigures, Estimate, Headline, RunFigures
 from rules.metrics.imbalance import Imbalance, compute_imbalance
 from rules.metrics.power.profile import spread, with_node_overhead
 from rules.metrics.run import mean_clocks
@@ -101,53 +101,29 @@ def convert_to_percent(share: float | None) -> float | None:
     return None if share is None else 100 * share
 
 
-def recompute_bundle(verdict: Verdict) -> Result:
-    """Compute the figures of a bundle from its raw tables."""
-    evidence, problems = read_evidence(read_files(verdict.path))
-    bundle = Bundle(verdict.path, (), evidence)
-    assert not problems and bundle.figures is not None
-    within_run = describe_epochs(bundle.figures)
-    result, headline, epochs = bundle.result, within_run.headline, bundle.figures.epochs
-    boards = [
-        a
-        for node in bundle.system["nodes"]
-        for a in node["accelerators"]
-        if a["uuid"] in bundle.accelerator_ranks
-    ]
-    size = workloads()[result["workload"]].size(result["size"])
+def list_interval_columns(headline: Headline, epochs: Sequence[EpochFigures]) -> Numbers:
+    """List the figures of a run that have an interval within the run."""
+    estimates = {
+        RATE: headline.items_per_s_per_accelerator,
+        JOULES: headline.joules_per_item,
+        PER_JOULE: headline.items_per_joule,
+        "power_w": headline.mean_power_w_per_accelerator,
+        **vars(mean_clocks(epochs)),
+    }
+    numbers: Numbers = {}
+    for key, estimate in estimates.items():
+        numbers |= list_estimate_columns(key, estimate)
+    return numbers
+
+
+def recompute_activity(bundle: Bundle) -> Numbers:
+    """Compute how active the accelerators of a run were and how far they are apart."""
+    assert bundle.figures is not None
     activity = compute_activity(
         bundle.declaration, bundle.scored_parts, bundle.spans, bundle.figures.energy_of_record
     )
-    imbalance = compute_imbalance(epochs) or Imbalance(None, None, None)
-    simulated = result["implementation"]["settings"].get("simulated")
-    figures: Numbers = {
-        "cap_w": result["power"]["cap_w"],
-        "batch": result["settings"]["batch_size"],
-        "count": len(boards),
-    }
-    figures |= list_estimate_columns(RATE, headline.items_per_s_per_accelerator)
-    figures |= list_estimate_columns(JOULES, headline.joules_per_item)
-    figures |= list_estimate_columns(PER_JOULE, headline.items_per_joule)
-    figures |= list_estimate_columns("power_w", headline.mean_power_w_per_accelerator)
-    for key, clock in vars(mean_clocks(epochs)).items():
-        figures |= list_estimate_columns(key, clock)
-    counter, trapezoid = headline.energy_j_counter, headline.energy_j_trapezoid
-    assert counter is not None and headline.mfu is not None
-    enforced_w = sorted({r["enforced_mw"] / 1e3 for r in result["readbacks"]})
-    figures |= vars(spread(bundle.scored_samples.floats("power_mw") / 1e3)) | {
-        "items_per_s": headline.items_per_s.mean,
-        "mfu_percent": None if simulated else headline.mfu.mean * 100,
-        "mfu_least_percent": None
-        if simulated
-        else headline.mfu.mean
-        * 100
-        * (size.min_flops_per_item or size.flops_per_item)
-        / size.flops_per_item,
-        "node_items_per_joule_assumed": with_node_overhead(figures[RATE], figures["power_w"]),
-        "rated_w": max(a["max_power_w"] for a in boards),
-        "in_force_w": ", ".join(f"{w:g}" for w in enforced_w),
-        "sensor_term_percent": 100 * abs(trapezoid.mean - counter.mean) / counter.mean,
-        "difference_percent": 100 * metrics.relative_difference(counter.mean, trapezoid.mean),
+    imbalance = compute_imbalance(bundle.figures.epochs) or Imbalance(None, None, None)
+    return {
         "active_apart_percent": convert_to_percent(imbalance.active_time),
         "power_apart_percent": convert_to_percent(imbalance.mean_power),
         "sm_apart_percent": convert_to_percent(imbalance.mean_sm_clock),
@@ -157,15 +133,57 @@ def recompute_bundle(verdict: Verdict) -> Result:
         "run_s": activity.run_s,
         "run_kj": activity.run_energy_j / 1e3,
     }
+
+
+def recompute_naive_ratio(headline: Headline, max_power_w: float) -> Numbers:
+    """Compute measured J per item as a multiple of the estimate by peak rate and peak power."""
+    assert headline.mfu is not None
+    scale = headline.items_per_s_per_accelerator.mean / (headline.mfu.mean * max_power_w)
+    return {
+        key.replace(JOULES, "over_naive"): value if key.endswith("_n") else scale * value
+        for key, value in list_estimate_columns(JOULES, headline.joules_per_item).items()
+    }
+
+
+def recompute_bundle(verdict: Verdict) -> Result:
+    """Compute the figures of a bundle from its raw tables."""
+    evidence, problems = read_evidence(read_files(verdict.path))
+    bundle = Bundle(verdict.path, (), evidence)
+    assert not problems and bundle.figures is not None
+    result, headline = bundle.result, describe_epochs(bundle.figures).headline
+    boards = [
+        a
+        for node in bundle.system["nodes"]
+        for a in node["accelerators"]
+        if a["uuid"] in bundle.accelerator_ranks
+    ]
+    size = workloads()[result["workload"]].size(result["size"])
+    least_flops_share = (size.min_flops_per_item or size.flops_per_item) / size.flops_per_item
+    simulated = result["implementation"]["settings"].get("simulated")
+    figures: Numbers = {
+        "cap_w": result["power"]["cap_w"],
+        "batch": result["settings"]["batch_size"],
+        "count": len(boards),
+        **list_interval_columns(headline, bundle.figures.epochs),
+    }
+    counter, trapezoid = headline.energy_j_counter, headline.energy_j_trapezoid
+    assert counter is not None and headline.mfu is not None
+    enforced_w = sorted({r["enforced_mw"] / 1e3 for r in result["readbacks"]})
+    figures |= vars(spread(bundle.scored_samples.floats("power_mw") / 1e3)) | {
+        "items_per_s": headline.items_per_s.mean,
+        "mfu_percent": None if simulated else headline.mfu.mean * 100,
+        "mfu_least_percent": None if simulated else headline.mfu.mean * 100 * least_flops_share,
+        "node_items_per_joule_assumed": with_node_overhead(figures[RATE], figures["power_w"]),
+        "rated_w": max(a["max_power_w"] for a in boards),
+        "in_force_w": ", ".join(f"{w:g}" for w in enforced_w),
+        "sensor_term_percent": 100 * abs(trapezoid.mean - counter.mean) / counter.mean,
+        "difference_percent": 100 * metrics.relative_difference(counter.mean, trapezoid.mean),
+        **recompute_activity(bundle),
+    }
     board = find_board(boards[0]["name"])
     assert board is not None and board.max_power_w is not None
     if not simulated:
-        rate = headline.items_per_s_per_accelerator.mean
-        scale = rate / (headline.mfu.mean * board.max_power_w)
-        figures |= {
-            key.replace(JOULES, "over_naive"): value if key.endswith("_n") else scale * value
-            for key, value in list_estimate_columns(JOULES, headline.joules_per_item).items()
-        }
+        figures |= recompute_naive_ratio(headline, board.max_power_w)
     cap_enforced = all(observed.cap_enforced for observed in bundle.figures.observed) and not any(
         f.rule == "X101" for f in verdict.findings
     )
