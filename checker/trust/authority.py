@@ -70,13 +70,13 @@ def check_published_location(path: Path) -> None:
     """Raises Refused for a file of published figures that lies below a keyring, but not in the
     directory `published` beside the keyring or one level below it."""
     directory = resolve(path.parent)
-    if directory.name != PUBLISHED_DIR:
+    if directory.name != PUBLISHED_DIR and directory.parent.name == PUBLISHED_DIR:
         directory = directory.parent
     # The outermost keyring is the one of the round.
     for keyring in find_keyrings_above(directory)[:1]:
         # Below a center it would look like a submission, although nobody signed it.
         if directory.parent != keyring.parent:
-            expected = f"a file in {keyring.parent / directory.name}"
+            expected = f"a file in {keyring.parent / PUBLISHED_DIR}"
             message = (
                 "Published figures are not signed, so they belong to the round and not to a "
                 "center. Move the file or remove it."
