@@ -240,7 +240,8 @@ def test_a_run_may_take_an_hour_to_build_and_end_in_another_time_zone() -> None:
         ("NVIDIA H200", False),
         ("NVIDIA H20", False),
         ("Example H200", False),
-        ("NVIDIA H200 NVL", True),
+        ("NVIDIA H200 NVL", False),
+        ("NVIDIA H200 SXM", True),
         ("NVIDIA H100 SXM", True),
     ],
 )
@@ -256,7 +257,7 @@ def test_a_name_that_begins_as_a_known_one_is_noticed(name: str, speaks: bool) -
     [
         ("NVIDIA H200 ", "'NVIDIA H200 ', which differs from 'NVIDIA H200' in case or blanks"),
         ("nvidia  H200", "'nvidia  H200', which differs from 'NVIDIA H200' in case or blanks"),
-        ("NVIDIA H200 NVL", "'NVIDIA H200 NVL', which is 'NVIDIA H200' followed by ' NVL'"),
+        ("NVIDIA H200 SXM", "'NVIDIA H200 SXM', which is 'NVIDIA H200' followed by ' SXM'"),
         (
             "NVIDIA H200\u200b",
             "'NVIDIA H200\\u200b', which is 'NVIDIA H200' followed by '\\u200b'",

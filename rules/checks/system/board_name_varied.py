@@ -2,7 +2,7 @@
 
 ## What it does
 Looks for boards of the run whose name begins with that of a board in the rule book, with its id or
-with its vendor and id, and is not equal to it: `NVIDIA H200 NVL` beside `NVIDIA H200`. M107 reports
+with its vendor and id, and is not equal to it: `NVIDIA H200 SXM` beside `NVIDIA H200`. M107 reports
 such a board too, like every unknown board.
 
 ## Why it is bad
