@@ -21,7 +21,8 @@ from reporting.sections.repeats import ReportSpread, measure_spread
 from reporting.sections.spread import build_epochs_table, build_repeats_table
 from reporting.sections.sweeps.axes import build_axis_tables
 from reporting.sections.sweeps.caps import build_peak_table, build_sweep_table, find_sweeps
-from reporting.sections.sweeps.gains import build_published_settings_table, build_settings_table
+from reporting.sections.sweeps.gains import build_settings_table
+from reporting.sections.sweeps.published_settings import build_published_settings_table
 from reporting.sections.sweeps.scaling import build_scaling_table, find_scaled_runs
 from reporting.sections.token_energy import build_token_energy_table
 from reporting.traces import build_trace_table

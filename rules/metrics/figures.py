@@ -52,6 +52,12 @@ class Estimate:
         """Half the width of the 95 % interval; 0 where there is none."""
         return (self.ci95[1] - self.ci95[0]) / 2 if self.ci95 else 0.0
 
+    def transform(self, factor: float, summand: float = 0.0) -> "Estimate":
+        """`factor` x the estimate + `summand`, both without error, without standard deviation."""
+        ends = [factor * end + summand for end in self.ci95 or ()]
+        ci95 = (min(ends), max(ends)) if ends else None
+        return Estimate(factor * self.mean + summand, self.n, None, ci95)
+
 
 def student_t95(degrees: float) -> float:
     """Two-sided 95 % quantile of Student's t for `degrees` >= 1 degrees of freedom. Between two

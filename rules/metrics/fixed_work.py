@@ -23,12 +23,4 @@ def compute_fixed_work(
     """Time and energy of `items` items. `rest_w` is a constant power that J per item does not
     contain, such as that of the host; the interval is that of J per item."""
     seconds = items / items_per_s
-    rest_j = rest_w * seconds
-    ends = [end * items + rest_j for end in joules_per_item.ci95 or ()]
-    energy_j = Estimate(
-        joules_per_item.mean * items + rest_j,
-        joules_per_item.n,
-        None,
-        (ends[0], ends[1]) if ends else None,
-    )
-    return FixedWork(seconds, energy_j)
+    return FixedWork(seconds, joules_per_item.transform(items, rest_w * seconds))

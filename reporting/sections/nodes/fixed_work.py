@@ -10,6 +10,7 @@ from reporting.sections.cells import (
     MARK_COLUMNS,
     BundleLink,
     Cells,
+    make_estimate_cells,
     make_mark_cells,
     name_line,
 )
@@ -17,7 +18,6 @@ from reporting.sections.compare import format_comparison_group
 from reporting.sections.nodes.power import explain_unranked
 from reporting.sections.planning import DEFAULTS, Assumptions
 from rules.metrics.comparison import JOULES_PER_KWH
-from rules.metrics.figures import Estimate
 from rules.metrics.fixed_work import FixedWork, compute_fixed_work
 from rules.workloads import workloads
 
@@ -124,8 +124,7 @@ def _make_cells(row: ResultRow, link: BundleLink, assumptions: Assumptions) -> C
         if measured
         else compute_fixed_work(items, rate, run.headline.joules_per_item, rest_w)
     )
-    energy_kwh = _to_kwh(accelerators.energy_j)
-    low_kwh, high_kwh = energy_kwh.ci95 or (None, None)
+    energy_kwh = accelerators.energy_j.transform(1 / JOULES_PER_KWH)
     return {
         **_make_node_cells(items, nodes, "measured" if measured else "assumed"),
         "work": row.workload,
@@ -133,22 +132,13 @@ def _make_cells(row: ResultRow, link: BundleLink, assumptions: Assumptions) -> C
         "result": name_line(row),
         "batch": row.batch_size,
         "cap_w": row.cap_w,
-        "accelerators_kwh": energy_kwh.mean,
-        "accelerators_kwh_low": low_kwh,
-        "accelerators_kwh_high": high_kwh,
-        "accelerators_kwh_n": energy_kwh.n,
+        **make_estimate_cells("accelerators_kwh", energy_kwh),
         "active_percent": 100 * run.activity.active_share,
         "utilisation_percent": run.activity.utilisation_percent,
         **{key: value for key, value in make_mark_cells(row, link).items() if key != "caution"},
         # Workloads differ in what an item is, so each has lines of its own.
         "line": f"{row.workload} \u00b7 {name_line(row)}",
     }
-
-
-def _to_kwh(energy_j: Estimate) -> Estimate:
-    ends = [end / JOULES_PER_KWH for end in energy_j.ci95 or ()]
-    mean_kwh = energy_j.mean / JOULES_PER_KWH
-    return Estimate(mean_kwh, energy_j.n, None, (ends[0], ends[1]) if ends else None)
 
 
 def _make_node_cells(items: float, nodes: FixedWork, kind: str) -> Cells:

@@ -1,7 +1,6 @@
 """Sweeps over other settings than the cap: batch size, requests in flight, locked SM clock,
 accelerators, precision and variant."""
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -9,8 +8,7 @@ from typing import Any
 from reporting.report_table import Column, ReportTable
 from reporting.results_model import ResultRow, format_accelerator_count, name_submitted_line
 from reporting.run_record import RunRecord
-from reporting.sections.cells import MARK_COLUMNS, BundleLink, Cells, make_mark_cells, pluralize
-from reporting.sections.sweeps.caps import make_point
+from reporting.sections.cells import BundleLink, Cells
 from reporting.sections.sweeps.gains import (
     ComparedSettings,
     build_settings_table,
@@ -18,8 +16,14 @@ from reporting.sections.sweeps.gains import (
     make_gain_cells,
     make_gain_columns,
 )
+from reporting.sections.sweeps.points import (
+    POINT_MARK_COLUMNS,
+    distinguish_names,
+    make_point,
+    make_point_cells,
+    make_point_columns,
+)
 from rules.bundle_findings import are_clocks_changed
-from rules.metrics.figures import estimate_mean
 from rules.metrics.sweeps.gains import compare
 from rules.metrics.sweeps.points import Point, average_settings
 from rules.run_summary import CONFIGURATION_NAMES, list_axis_settings
@@ -131,24 +135,11 @@ def find_axis_sweeps(axis: SweptAxis, rows: Sequence[ResultRow]) -> list[AxisSwe
         if len({axis.read(row) for row in runs}) > 1
         and (not axis.is_declared or any(_names_axis(row, axis) for row in runs))
     ]
-    return sorted(_distinguish_names(sweeps), key=lambda sweep: sweep.name)
-
-
-def _distinguish_names(sweeps: Sequence[AxisSweep]) -> list[AxisSweep]:
-    """The sweeps with unique names, which have the batch size and then a number only if needed."""
-    named_sweeps = list(sweeps)
-    for make_suffix in (
-        lambda sweep, _: f" · batch {sweep.points[0].rows[0].batch_size}",
-        lambda _, number: f" ({number})",
-    ):
-        uses = Counter(sweep.name for sweep in named_sweeps)
-        named_sweeps = [
-            replace(sweep, name=sweep.name + make_suffix(sweep, number))
-            if uses[sweep.name] > 1
-            else sweep
-            for number, sweep in enumerate(named_sweeps, start=1)
-        ]
-    return named_sweeps
+    names = distinguish_names(
+        [sweep.name for sweep in sweeps], [sweep.points[0].rows[0] for sweep in sweeps]
+    )
+    named_sweeps = [replace(sweep, name=name) for sweep, name in zip(sweeps, names, strict=True)]
+    return sorted(named_sweeps, key=lambda sweep: sweep.name)
 
 
 def _drop_axis(run: RunRecord, axis: SweptAxis) -> Iterator[object]:
@@ -244,28 +235,17 @@ def _build_table(
     columns = (
         Column("line", "sweep"),
         Column("value", axis.title, axis.unit, "count" if is_number else "text"),
-        Column("power_w", "mean power", "W per accelerator", "number"),
-        Column("items_per_s", "throughput", f"{item}s/s, all accelerators", "number"),
-        Column("joules_per_item", "energy", f"J/{item}", "number"),
-        Column("items_per_joule", "efficiency", f"{item}s/J", "number"),
+        *make_point_columns(item),
         *make_gain_columns(item, "at the reference"),
         Column("best", "best", hidden=True, about="most efficient value among the comparable ones"),
-        Column("note", "note"),
-        Column("n", "runs", "", "count", hidden=True),
-        Column("evidence", "evidence", form="evidence"),
-        *(column for column in MARK_COLUMNS if column.key in _MARKS),
+        *POINT_MARK_COLUMNS,
     )
     cells = tuple(_make_cells(sweep, point, link) for sweep in sweeps for point in sweep.points)
     return ReportTable(id, title, columns, cells, ABOUT)
 
 
-_MARKS = ("doubt", "implausible", "bundle", "model", "standing")
-
-
 def _make_cells(sweep: AxisSweep, axis_point: AxisPoint, link: BundleLink) -> Cells:
-    point, row = axis_point.point, axis_point.rows[0]
-    marks = make_mark_cells(row, link)
-    powers_w = [row.mean_power_w.value for row in axis_point.rows if row.mean_power_w]
+    point = axis_point.point
     comparison = compare(point, sweep.reference) if sweep.reference else None
     notes = []
     if axis_point.value == sweep.reference_value:
@@ -274,23 +254,11 @@ def _make_cells(sweep: AxisSweep, axis_point: AxisPoint, link: BundleLink) -> Ce
         notes.append("least energy")
     if comparison and (names := list_not_told_apart(comparison)):
         notes.append(f"not told apart from the reference: {', '.join(names)}")
-    doubts = (doubt for row in axis_point.rows if (doubt := row.doubt or row.implausible))
     return {
-        **{key: marks[key] for key in ("model", "standing", "implausible")},
-        "bundle": " ".join(
-            link(run.provenance.run.path) for run in axis_point.rows if run.provenance
-        ),
-        "evidence": pluralize(point.n, "run"),
+        **make_point_cells(point, axis_point.rows, link),
         "line": sweep.name,
         "value": axis_point.value,
-        "power_w": estimate_mean(powers_w).mean,
-        "items_per_s": point.items_per_s,
-        "joules_per_item": point.joules_per_item,
-        "items_per_joule": point.items_per_joule,
         **make_gain_cells(comparison),
         "best": point is sweep.best,
         "note": ", ".join(notes) or None,
-        "n": point.n,
-        # The reason must not appear twice in one row.
-        "doubt": next(doubts, None) if row.implausible is None else row.doubt,
     }

@@ -1,18 +1,14 @@
 """Power-cap sweeps: energy gain and extra time of each cap relative to the default cap."""
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from reporting.report_table import Column, ReportTable
 from reporting.results_model import ResultRow, name_submitted_line
 from reporting.sections.cells import (
-    MARK_COLUMNS,
     BundleLink,
     Cells,
     make_estimate_cells,
-    make_mark_cells,
-    pluralize,
 )
 from reporting.sections.sweeps.gains import (
     ComparedSettings,
@@ -20,14 +16,19 @@ from reporting.sections.sweeps.gains import (
     make_gain_cells,
     make_gain_columns,
 )
+from reporting.sections.sweeps.points import (
+    POINT_MARK_COLUMNS,
+    distinguish_names,
+    make_point,
+    make_point_cells,
+    make_point_columns,
+)
 from rules.bundle_findings import are_clocks_changed
 from rules.declarations.run import RunDeclaration
 from rules.metrics.energy import MetricsError
-from rules.metrics.figures import estimate_mean
 from rules.metrics.sweeps.gains import Comparison, compare
 from rules.metrics.sweeps.peaks import Peak, find_measured_peak, fit_quadratic_peak
 from rules.metrics.sweeps.points import Point, combine, common_default_cap_w, find_reference
-from rules.metrics.uncertainty.propagation import estimate_spread_within_run
 from rules.workloads import Workload
 
 
@@ -38,12 +39,8 @@ class SweepPoint:
 
     point: Point
     rows: tuple[ResultRow, ...]
-    mean_power_w: float
-    """Mean power per accelerator."""
     comparison: Comparison | None
     """Relative to the default cap; None if there is no run to compare with."""
-    doubt: str | None
-    """Why the cap is not known to have held or the figures are implausible; None without doubt."""
     best: bool
     """Whether it is the most efficient comparable cap."""
 
@@ -97,22 +94,9 @@ def find_sweeps(rows: Sequence[ResultRow]) -> list[CapSweep]:
             runs_by_kind.setdefault((*row.provenance.run.kind, clocks_changed), []).append(row)
     # A single cap is not a sweep.
     groups = [runs for runs in runs_by_kind.values() if len({row.cap_w for row in runs}) > 1]
-    names = _name_sweeps(groups)
+    first_rows = [runs[0] for runs in groups]
+    names = distinguish_names([name_submitted_line(row) for row in first_rows], first_rows)
     return sorted(map(_build_sweep, groups, names), key=lambda sweep: sweep.name)
-
-
-def make_point(row: ResultRow) -> Point | None:
-    """The point of a row; None if it has no throughput or no energy."""
-    if row.items_per_s is None or row.joules_per_item is None:
-        return None
-    return Point(
-        row.cap_w,
-        row.items_per_s.value,
-        row.joules_per_item.value,
-        row.cap_enforced,
-        row.implausible is None,
-        spread=estimate_spread_within_run(row.provenance.run.headline) if row.provenance else None,
-    )
 
 
 def _build_sweep(rows: Sequence[ResultRow], name: str) -> CapSweep:
@@ -122,18 +106,11 @@ def _build_sweep(rows: Sequence[ResultRow], name: str) -> CapSweep:
     peak, quadratic_peak = _find_peaks(points)
     caps = []
     for point in points:
-        cap_rows = tuple(row for row in rows if row.cap_w == point.cap_w)
         caps.append(
             SweepPoint(
                 point=point,
-                rows=cap_rows,
-                mean_power_w=estimate_mean(
-                    [row.mean_power_w.value for row in cap_rows if row.mean_power_w]
-                ).mean,
+                rows=tuple(row for row in rows if row.cap_w == point.cap_w),
                 comparison=compare(point, reference_point) if reference_point else None,
-                doubt=next(
-                    (doubt for row in cap_rows if (doubt := row.doubt or row.implausible)), None
-                ),
                 # If only one cap is comparable, calling it the best would mean nothing.
                 best=peak is not None and peak.edge != "only" and point.cap_w == peak.cap_w,
             )
@@ -185,20 +162,6 @@ def _find_declared_cap_w(runs: Sequence[RunDeclaration]) -> float | None:
     return None if cap_w is None else float(cap_w)
 
 
-def _name_sweeps(groups: Sequence[Sequence[ResultRow]]) -> list[str]:
-    """A unique name for each group. The name of the line is extended by the batch size and then
-    by a number only if needed."""
-    names = [name_submitted_line(runs[0]) for runs in groups]
-    # The batch size first, because it tells the reader why there are two sweeps.
-    for make_suffix in (lambda row, _: f" · batch {row.batch_size}", lambda _, n: f" ({n})"):
-        uses = Counter(names)
-        names = [
-            name + make_suffix(runs[0], n) if uses[name] > 1 else name
-            for n, (name, runs) in enumerate(zip(names, groups, strict=True), start=1)
-        ]
-    return names
-
-
 def build_sweep_table(
     workload: Workload, cap_sweeps: Sequence[CapSweep], link: BundleLink, id: str, title: str
 ) -> ReportTable:
@@ -224,20 +187,10 @@ def _make_sweep_columns(item: str) -> tuple[Column, ...]:
             about="whether this is the default cap, the reference of the sweep",
         ),
         Column("in_force_w", "limit read back", "W"),
-        Column("power_w", "mean power", "W per accelerator", "number"),
-        Column("items_per_s", "throughput", f"{item}s/s, all accelerators", "number"),
-        Column("joules_per_item", "energy", f"J/{item}", "number"),
-        Column("items_per_joule", "efficiency", f"{item}s/J", "number"),
+        *make_point_columns(item),
         *make_gain_columns(item, "at the default cap"),
         Column("best", "best", hidden=True, about="most efficient cap among the comparable ones"),
-        Column("note", "note"),
-        Column("n", "runs", "", "count", hidden=True),
-        Column("evidence", "evidence", form="evidence"),
-        *(
-            column
-            for column in MARK_COLUMNS
-            if column.key in ("doubt", "implausible", "bundle", "model", "standing")
-        ),
+        *POINT_MARK_COLUMNS,
     )
 
 
@@ -252,31 +205,15 @@ ABOUT = (
 
 
 def _make_sweep_cells(cap_point: SweepPoint, sweep: CapSweep, link: BundleLink) -> Cells:
-    row = cap_point.rows[0]
     return {
-        **{
-            key: value
-            for key, value in make_mark_cells(row, link).items()
-            if key in ("model", "standing", "implausible")
-        },
-        "bundle": " ".join(
-            link(run.provenance.run.path) for run in cap_point.rows if run.provenance
-        ),
-        "evidence": pluralize(cap_point.point.n, "run"),
+        **make_point_cells(cap_point.point, cap_point.rows, link),
         "line": sweep.name,
         "cap_w": cap_point.point.cap_w,
         "default": cap_point.point.cap_w == sweep.reference_cap_w,
         "in_force_w": ", ".join(f"{w:g}" for w in cap_point.limits_w) or None,
-        "power_w": cap_point.mean_power_w,
-        "items_per_s": cap_point.point.items_per_s,
-        "joules_per_item": cap_point.point.joules_per_item,
-        "items_per_joule": cap_point.point.items_per_joule,
         **make_gain_cells(cap_point.comparison),
         "best": cap_point.best,
         "note": ", ".join(_list_notes(cap_point, sweep)) or None,
-        "n": cap_point.point.n,
-        # The reason must not appear twice in one row.
-        "doubt": cap_point.doubt if row.implausible is None else row.doubt,
     }
 
 

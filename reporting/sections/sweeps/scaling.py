@@ -9,11 +9,12 @@ from reporting.sections.cells import (
     MARK_COLUMNS,
     BundleLink,
     Cells,
+    drop_kind,
     make_estimate_cells,
     make_figure_cells,
     make_mark_cells,
 )
-from reporting.sections.sweeps.caps import make_point
+from reporting.sections.sweeps.points import make_point
 from rules.metrics.figures import estimate_mean
 from rules.metrics.sweeps.points import average
 from rules.metrics.sweeps.scaling import Scaling, compute_scaling
@@ -158,14 +159,14 @@ def _make_cells(run: ScaledRun, link: BundleLink) -> Cells:
         f"{key}_apart_percent": None if share is None else share * 100
         for key, share in ranges.items()
     }
-    rate = make_figure_cells("items_per_s_per_accelerator", row.items_per_s_per_accelerator)
-    # The column has no kind, because all these figures are measured.
-    del rate["items_per_s_per_accelerator_kind"]
     return {
         **make_mark_cells(row, link),
         "count": row.count,
         "cap_w": row.cap_w,
-        **rate,
+        # The column has no kind, because all these figures are measured.
+        **drop_kind(
+            make_figure_cells("items_per_s_per_accelerator", row.items_per_s_per_accelerator)
+        ),
         "on_one": run.reference_items_per_s,
         **make_estimate_cells("speed_up", scaling.speed_up if scaling else None),
         **make_estimate_cells(

@@ -50,13 +50,13 @@ def compare(point: Point, reference: Point, eds_k: Sequence[float] = EDS_K) -> C
     bases = {spread.basis for spread in spreads if spread}
     ratio_sum = _estimate_sum(point, reference, 1.0, 1.0)
     return Comparison(
-        energy_gain_percent=_scale(energy, -100, 100),
-        extra_time_percent=_scale(time, 100, -100),
-        gain_minus_extra_time_points=_scale(ratio_sum, -100, 200),
+        energy_gain_percent=energy.transform(-100, 100),
+        extra_time_percent=time.transform(100, -100),
+        gain_minus_extra_time_points=ratio_sum.transform(-100, 200),
         edp_js=_estimate_edp_js(point),
-        edp_gain_percent=_scale(edp, -100, 100),
+        edp_gain_percent=edp.transform(-100, 100),
         eds_gain_percent={
-            k: _scale(_estimate_sum(point, reference, *weigh_eds(k)), -100, 100) for k in eds_k
+            k: _estimate_sum(point, reference, *weigh_eds(k)).transform(-100, 100) for k in eds_k
         },
         basis=None if None in spreads else "epochs" if "epochs" in bases else "runs",
     )
@@ -95,14 +95,3 @@ def _estimate_edp_js(point: Point) -> Estimate:
     edp_js = point.joules_per_item / point.items_per_s
     variance = point.spread.combine(1, 1) * edp_js**2 if point.spread else 0.0
     return make_estimate(edp_js, variance, [point.spread])
-
-
-def _scale(estimate: Estimate, factor: float, summand: float) -> Estimate:
-    """`factor` x estimate + `summand`."""
-    ends = [factor * end + summand for end in estimate.ci95 or ()]
-    return Estimate(
-        factor * estimate.mean + summand,
-        estimate.n,
-        None,
-        (min(ends), max(ends)) if ends else None,
-    )

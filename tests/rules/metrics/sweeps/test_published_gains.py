@@ -9,7 +9,7 @@ import pytest
 
 from reporting.paper import Paper
 from reporting.report_table import ReportTable
-from reporting.sections.sweeps.gains import build_published_settings_table
+from reporting.sections.sweeps.published_settings import build_published_settings_table
 from rules.metrics.sweeps.best_settings import Metric, find_best_settings
 from rules.metrics.sweeps.points import Point
 from rules.metrics.sweeps.published_gains import (

@@ -1,0 +1,89 @@
+"""What the tables of sweeps share: the point of a row, unique names, and columns and cells of the
+runs at one setting."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from reporting.report_table import Column
+from reporting.results_model import ResultRow
+from reporting.sections.cells import MARK_COLUMNS, BundleLink, Cells, make_mark_cells, pluralize
+from rules.metrics.figures import estimate_mean
+from rules.metrics.sweeps.points import Point
+from rules.metrics.uncertainty.propagation import estimate_spread_within_run
+
+
+def make_point(row: ResultRow) -> Point | None:
+    """The point of a row; None if it has no throughput or no energy."""
+    if row.items_per_s is None or row.joules_per_item is None:
+        return None
+    return Point(
+        row.cap_w,
+        row.items_per_s.value,
+        row.joules_per_item.value,
+        row.cap_enforced,
+        row.implausible is None,
+        spread=estimate_spread_within_run(row.provenance.run.headline) if row.provenance else None,
+    )
+
+
+def distinguish_names(names: Sequence[str], first_rows: Sequence[ResultRow]) -> list[str]:
+    """Unique names of sweeps, given the first row of each: with the batch size and then a number
+    only if needed."""
+    unique_names = list(names)
+    # The batch size first, because it tells the reader why there are two sweeps.
+    for make_suffix in (
+        lambda row, _: f" · batch {row.batch_size}",
+        lambda _, number: f" ({number})",
+    ):
+        uses = Counter(unique_names)
+        unique_names = [
+            name + make_suffix(row, number) if uses[name] > 1 else name
+            for number, (name, row) in enumerate(
+                zip(unique_names, first_rows, strict=True), start=1
+            )
+        ]
+    return unique_names
+
+
+def make_point_columns(item: str) -> tuple[Column, ...]:
+    """Power, throughput, energy and efficiency of the runs at one setting."""
+    return (
+        Column("power_w", "mean power", "W per accelerator", "number"),
+        Column("items_per_s", "throughput", f"{item}s/s, all accelerators", "number"),
+        Column("joules_per_item", "energy", f"J/{item}", "number"),
+        Column("items_per_joule", "efficiency", f"{item}s/J", "number"),
+    )
+
+
+POINT_MARK_COLUMNS = (
+    Column("note", "note"),
+    Column("n", "runs", "", "count", hidden=True),
+    Column("evidence", "evidence", form="evidence"),
+    *(
+        column
+        for column in MARK_COLUMNS
+        if column.key in ("doubt", "implausible", "bundle", "model", "standing")
+    ),
+)
+"""Note, evidence and marks of the runs at one setting."""
+
+
+def make_point_cells(point: Point, rows: Sequence[ResultRow], link: BundleLink) -> Cells:
+    """The cells of `make_point_columns` and of `POINT_MARK_COLUMNS` for the runs at one setting;
+    without the note."""
+    row = rows[0]
+    marks = make_mark_cells(row, link)
+    doubts = (doubt for run in rows if (doubt := run.doubt or run.implausible))
+    powers_w = [run.mean_power_w.value for run in rows if run.mean_power_w]
+    return {
+        **{key: marks[key] for key in ("model", "standing", "implausible")},
+        "bundle": " ".join(link(run.provenance.run.path) for run in rows if run.provenance),
+        "evidence": pluralize(point.n, "run"),
+        "power_w": estimate_mean(powers_w).mean,
+        "items_per_s": point.items_per_s,
+        "joules_per_item": point.joules_per_item,
+        "items_per_joule": point.items_per_joule,
+        "n": point.n,
+        # The reason must not appear twice in one row.
+        "doubt": next(doubts, None) if row.implausible is None else row.doubt,
+    }
