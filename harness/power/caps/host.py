@@ -10,6 +10,7 @@ HOST_PID_NAMESPACE = "pid:[4026531836]"
 """The first PID namespace of every Linux kernel (PROC_PID_INIT_INO in linux/proc_ns.h)."""
 HOST_ROOT = Path("/proc/1/root")
 """The file system of the host, as its PID 1 sees it."""
+MOUNTS_FILE = Path("/proc/self/mountinfo")
 _CONTAINER_FILE_SYSTEMS = ("overlay", "tmpfs", "ramfs")
 """File systems that are lost when a container ends."""
 
@@ -70,7 +71,7 @@ def _find_mount(directory: Path) -> _Mount:
     """Return the mount on which `directory` is."""
     mount = _Mount(Path("/"), Path("/"), "")
     # Fields of proc(5), /proc/PID/mountinfo. A later mount hides an earlier one at the same place.
-    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+    for line in MOUNTS_FILE.read_text().splitlines():
         before, _, after = line.partition(" - ")
         root, point = (Path(text.replace(r"\040", " ")) for text in before.split()[3:5])
         if directory.is_relative_to(point) and point.is_relative_to(mount.point):

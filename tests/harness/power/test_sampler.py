@@ -300,3 +300,85 @@ def test_the_sampler_has_ended_when_its_block_is_left(tmp_path):
     with Sampler(make_settings(tmp_path)) as sampler:
         pass
     assert sampler._process.poll() is not None
+
+
+class TimedBoards:
+    """Two boards, the second of which is read 2 ns after the first."""
+
+    def __init__(self) -> None:
+        self.read_ns = 0
+
+    def choose_phase_ns(self) -> int:
+        return 30 * MS
+
+    def read(self) -> list[tuple[int, Reading]]:
+        self.read_ns += 10
+        return [(self.read_ns + late_ns, Reading(power_mw=1000)) for late_ns in (0, 2)]
+
+
+@pytest.fixture
+def timed_loop(tmp_path):
+    """A loop over `TimedBoards`, and the messages that it sends."""
+    messages: list[dict] = []
+    with (tmp_path / "table.csv").open("w") as table:
+        loop = _Loop(SteadySource(), make_settings(tmp_path), table, messages.append)
+        loop._boards = TimedBoards()
+        yield loop, messages
+
+
+def ask_window(loop: _Loop, start_ns: int, end_ns: int) -> None:
+    loop.execute({"command": "window", "start_ns": start_ns, "end_ns": end_ns})
+
+
+def read_times(message: dict) -> list[list[int]]:
+    return [[sample.read_ns for sample in board] for board in message["samples"]]
+
+
+@pytest.mark.parametrize(
+    ("window_ns", "first_board_ns", "second_board_ns"),
+    [
+        ((20, 40), [20, 30, 40], [12, 22, 32, 42]),
+        ((22, 42), [20, 30, 40, 50], [22, 32, 42]),
+        ((21, 29), [20, 30], [12, 22, 32]),
+        ((5, 25), [10, 20, 30], [12, 22, 32]),
+    ],
+)
+def test_window_has_the_samples_from_the_last_before_it_to_the_first_after_it(
+    timed_loop, window_ns, first_board_ns, second_board_ns
+):
+    loop, messages = timed_loop
+    for _ in range(5):
+        loop.tick(100 * MS)
+    ask_window(loop, *window_ns)
+    assert [read_times(message) for message in messages] == [[first_board_ns, second_board_ns]]
+
+
+def test_window_is_sent_once_when_a_sample_of_each_board_follows_it(timed_loop):
+    loop, messages = timed_loop
+    loop.tick(100 * MS)
+    # The second board has been read at 12 ns, the first one has not.
+    ask_window(loop, 10, 11)
+    assert messages == []
+    for _ in range(2):
+        loop.tick(100 * MS)
+    assert [read_times(message) for message in messages] == [[[10, 20], [12]]]
+
+
+def test_window_has_the_sample_before_it_also_after_two_flushes(timed_loop):
+    loop, messages = timed_loop
+    loop.tick(100 * MS)
+    for _ in range(2):
+        loop.flush().result()
+    ask_window(loop, 15, 19)
+    loop.tick(100 * MS)
+    assert [read_times(message) for message in messages] == [[[10, 20], [12, 22]]]
+
+
+@pytest.mark.parametrize(("asked_ms", "deadline_ms"), [(100, 530), (460, 530), (500, 630)])
+def test_first_tick_is_the_phase_after_the_next_multiple_of_the_interval(
+    timed_loop, monkeypatch, asked_ms, deadline_ms
+):
+    """Finding the phase takes time, so the multiple is the next one after it."""
+    loop, _ = timed_loop
+    monkeypatch.setattr("harness.power.sampler.time.monotonic_ns", lambda: 450 * MS)
+    assert loop.first_deadline_ns(asked_ms * MS) == deadline_ms * MS

@@ -17,6 +17,7 @@ from support.harness.cap_node import AS_FOUND, HOLD, SET, Node
 from harness.cli import main
 from harness.power.caps import host as cap_host
 from harness.power.caps.apply import explain_refusal
+from harness.power.caps.host import explain_container
 from harness.power.caps.journal import Journal
 from harness.processes import list_descendants
 
@@ -148,3 +149,49 @@ def test_doctor_and_sweep_know_of_the_container_before_a_run(node, monkeypatch):
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     assert "PID 1 of a container" in explain_refusal("nvidia")
     assert explain_refusal("simulated:h200") is None
+
+
+MOUNTS = r"""
+26 28 0:25 / /run rw,nosuid shared:5 - tmpfs tmpfs rw
+27 26 8:1 /srv/run /run/wattmark rw shared:1 - ext4 /dev/sda1 rw
+28 1 8:1 /containers/1 / rw - ext4 /dev/sda1 rw
+29 28 8:2 / /scratch rw - ext4 /dev/sdb1 rw
+30 28 8:1 /srv/old /mnt/state\040of\040caps rw - tmpfs tmpfs rw
+31 28 8:1 /srv/of\040caps /mnt/state\040of\040caps rw - ext4 /dev/sda1 rw
+"""
+"""As in /proc/self/mountinfo. The mount of the root may follow those on it (switch_root(8))."""
+
+
+@pytest.mark.parametrize(
+    ("directory", "is_on_host", "is_shared"),
+    [
+        ("/run/wattmark/state", True, True),
+        ("/run/wattmark-2", False, False),
+        ("/var/lib/wattmark", False, False),
+        ("/scratch/wattmark", True, False),
+        ("/mnt/state of caps", True, True),
+    ],
+)
+def test_mounts_tell_whether_a_directory_is_that_of_the_host(
+    tmp_path, monkeypatch, directory, is_on_host, is_shared
+):
+    """The journal must outlive the container, so any disk serves. Registered boards must be seen
+    by the host, so only a part of a file system of the host serves, as in a bind mount."""
+    (tmp_path / "mountinfo").write_text(MOUNTS.lstrip())
+    monkeypatch.setattr(cap_host, "MOUNTS_FILE", tmp_path / "mountinfo")
+    monkeypatch.setattr(cap_host, "HOST_PID_NAMESPACE", "pid:[1]")
+    monkeypatch.setattr(cap_host, "_dies_with_namespace", lambda: True)
+    path = Path(directory)
+    assert (explain_container(path, None) is None) is is_on_host
+    monkeypatch.setattr(cap_host, "_dies_with_namespace", lambda: False)
+    assert (explain_container(path, path) is None) is is_shared
+
+
+def test_a_user_without_the_right_to_look_at_the_files_of_the_host_is_not_refused(
+    node, monkeypatch
+):
+    def refuse(*_: object) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(Path, "samefile", refuse)
+    assert explain_container(node.state, node.boards_directory) is None
