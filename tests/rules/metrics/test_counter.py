@@ -80,6 +80,13 @@ def test_counter_that_is_refreshed_less_often_than_it_is_read_is_interpolated() 
     assert measure_energy_j(*changes, 3.01, 9.5) == pytest.approx(POWER_W * 6.49, abs=5)
 
 
+def test_counter_that_stands_still_without_power_is_not_changed() -> None:
+    times_s = 0.1 * np.arange(100) + 0.05
+    energy_j = POWER_W * PERIOD_S * (np.arange(100) - (np.arange(100) >= 50))
+    result = find_counter_changes(times_s, energy_j, energy_j)
+    assert result[0] is times_s and result[1] is energy_j
+
+
 def test_counter_that_stops_keeps_its_last_value_until_the_last_read() -> None:
     times_s = 0.1 * np.arange(100) + 0.05
     counter_j = np.minimum(read_counter(times_s), POWER_W * 6)

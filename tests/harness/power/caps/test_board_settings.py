@@ -10,8 +10,9 @@ from support.harness.session_runs import make_test_plan
 
 from harness.power.source import Readback
 from harness.power.sources.nvidia import NvidiaSource
-from harness.run.board_settings import check_locked_clock, determine_cap
+from harness.run.board_settings import check_locked_clock, determine_cap, find_states_to_change
 from harness.run.plan import MachineError, Plan, PlanError
+from rules.bundle_format.records import Reading
 
 LOCKED_MHZ = 1200
 HIGHEST_EQUAL_MHZ = 1230
@@ -92,3 +93,10 @@ def test_a_cap_is_in_force_within_a_milliwatt():
     meter = make_meter(Readback(200_000, 700_000, 700_000, 500_000, 500_000))
     assert determine_cap(meter, meter.devices(), 500.001) == (500.001, None)
     assert determine_cap(meter, meter.devices(), 500.002) == (500.002, {"GPU-0": 500_000})
+
+
+def test_a_power_state_that_the_driver_chooses_is_not_changed():
+    """NVIDIA's P8 of an idle board is no setting, though a run expects P0 under load."""
+    meter = make_meter(Readback())
+    meter.read = lambda uuid: Reading(power_state="P8")
+    assert find_states_to_change(meter, meter.devices()) is None

@@ -80,6 +80,15 @@ def test_amds_performance_level_is_set_for_a_run_at_the_cap_that_was_found(node,
         assert not node.journal.exists()
 
 
+def test_only_boards_that_the_run_changes_are_in_the_journal(node, gpu, monkeypatch):
+    other = FakeGpu(2, hip_id=1, bus=0xE6)
+    other.level = "AMDSMI_DEV_PERF_LEVEL_AUTO"
+    monkeypatch.setitem(sys.modules, "amdsmi", FakeAmdSmi(gpu, other))
+    with applied_cap(make_amd_plan(600, None)):
+        stored = Journal.read(node.journal).accelerators
+        assert stored == (SavedLimit("PCI-0000:e5:00.0", None, "high"),)
+
+
 def test_a_performance_level_that_cannot_be_restored_is_said(node, gpu):
     says = (
         r"the performance level high was refused .* not restored to high; try: bench-submit restore"

@@ -17,7 +17,7 @@ from rules.metrics.sweeps.best_settings import Metric, find_best_settings, list_
 from rules.metrics.sweeps.gains import compare
 from rules.metrics.sweeps.points import Point, combine
 from rules.metrics.sweeps.scaling import compute_scaling
-from rules.metrics.uncertainty.propagation import Spread, estimate_spread_within_run
+from rules.metrics.uncertainty.propagation import Spread, estimate_spread_within_run, pool_runs
 
 points = st.builds(Point, positive_floats, positive_floats, positive_floats, st.just(True))
 
@@ -147,6 +147,23 @@ def test_interval_of_an_energy_gain_by_hand() -> None:
         assert abs(3.0 - ratio * 5.0) / error == pytest.approx(2.776)  # t with 4 degrees
 
 
+def test_interval_of_extra_time_by_hand() -> None:
+    spread = Spread(0.0, 0.03**2, 0.0, 4, "runs")
+    point, reference = (Point(w, 1 / s, 1.0, True, spread=spread) for w, s in ((400, 5), (700, 4)))
+    low, high = compare(point, reference).extra_time_percent.ci95 or (0.0, 0.0)
+    for extra in (low, high):
+        ratio = 1 + extra / 100
+        error = math.hypot(0.03 * 5.0, ratio * 0.03 * 4.0)
+        assert abs(5.0 - ratio * 4.0) / error == pytest.approx(2.776)  # t with 4 degrees
+
+
+def test_edp_spreads_with_energy_and_time() -> None:
+    point = Point(400, 2.0, 3.0, True, spread=Spread(0.03**2, 0.04**2, 0.0, 4, "runs"))
+    edp_js = compare(point, replace(point, cap_w=700)).edp_js
+    assert edp_js.mean == 1.5
+    assert edp_js.half_width == pytest.approx(2.776 * 1.5 * 0.05, rel=1e-3)
+
+
 def test_reference_against_itself_has_no_interval() -> None:
     reference = Point(700, 1, 1.0, True, spread=Spread(1e-4, 1e-4, 0.0, 9, "epochs"))
     comparison = compare(reference, reference)
@@ -214,6 +231,13 @@ def test_spread_between_runs_is_pooled_over_the_sweep_and_serves_single_runs() -
     variances = [(s.energy_variance, s.time_variance) for s in spreads if s]
     assert variances == [pytest.approx((energy / n, time / n)) for n in (2, 1, 2)]
     assert [point.spread for point in combine(runs[1::2])] == [within, within]
+
+
+def test_covariance_between_runs_is_divided_by_the_runs_of_a_setting() -> None:
+    # Energy and time of the first setting deviate by 1 % together.
+    settings = [[(4.04, 99.0), (3.96, 101.0)], [(5.0, 100.0)]]
+    covariances = [spread.covariance for spread in pool_runs(settings) or ()]
+    assert covariances == pytest.approx([2 * 0.01**2 / 2, 2 * 0.01**2])
 
 
 def test_mean_of_times_differs_from_the_time_of_the_mean_rate_by_the_squared_spread() -> None:
