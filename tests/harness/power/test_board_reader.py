@@ -2,12 +2,15 @@
 delays neither them nor the other counters."""
 
 import csv
+import itertools
 import time
+from types import SimpleNamespace
 from threading import Barrier
 
 import numpy as np
 import pytest
 
+from harness.power import board_reader
 from harness.power import board_reader
 from harness.power.board_reader import REFRESH_NS, BoardReader, find_widest_gap
 from harness.power.sampler import Sampler, Settings
@@ -89,6 +92,22 @@ def test_ticks_keep_away_from_the_refreshes_of_all_counters(
     phase_ns = BoardReader(RefreshingCounters(clock), UUIDS[:2]).choose_phase_ns()
     # The widest part without a refresh is from 40 to 120 ms.
     assert phase_ns == pytest.approx(80 * MS, abs=MS)
+
+
+class SlowerCounters(SlowCounters):
+    """Counters that change every 90 ms."""
+
+    def read_counter(self, uuid: str) -> int | None:
+        return board_reader.time.monotonic_ns() // (90 * MS)
+
+
+def test_changes_of_another_period_lie_at_several_phases_of_the_refresh(monkeypatch) -> None:
+    now_ns = itertools.count(0, MS)
+    clock = SimpleNamespace(monotonic_ns=lambda: next(now_ns), sleep=lambda _: None)
+    monkeypatch.setattr(board_reader, "time", clock)
+    phase_ns = BoardReader(SlowerCounters(), UUIDS[:1]).choose_phase_ns()
+    # The changes at 90, 180 and 270 ms leave the part from 90 to 170 ms free.
+    assert phase_ns == pytest.approx(30 * MS, abs=3 * MS)
 
 
 @pytest.mark.parametrize(

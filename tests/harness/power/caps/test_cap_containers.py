@@ -8,17 +8,21 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from support.harness.cap_node import AS_FOUND, HOLD, SET, Node
+from support.harness.cap_node import AS_FOUND, HOLD, SET, A, Node
 
 from harness.cli import main
+from harness.power.caps import apply as cap_apply
 from harness.power.caps import host as cap_host
-from harness.power.caps.apply import explain_refusal
+from harness.power.caps.apply import applied_cap, explain_refusal
 from harness.power.caps.host import explain_container
 from harness.power.caps.journal import Journal
+from harness.power.source import MeterError
+from harness.power.sources.simulated import SimulatedSource
 from harness.processes import list_descendants
 
 UNSHARE = ("unshare", "--uts", "--pid", "--fork", "--mount", "--mount-proc")
@@ -141,6 +145,15 @@ def test_a_container_with_the_process_ids_of_the_host_shares_the_registrations_o
     host_directory.symlink_to(node.boards_directory)
     assert explain_refusal("nvidia") is None
     assert explain_refusal("simulated:h200") is None
+
+
+def test_a_container_does_not_refuse_caps_of_simulated_boards(node, monkeypatch):
+    """Here the boards of the plan are not the simulator's, which is noticed after the container."""
+    monkeypatch.setattr(cap_apply, "explain_container", lambda *_: "in a container")
+    monkeypatch.setattr(SimulatedSource, "journal_directory", lambda: node.state)
+    plan = replace(node.plan(), meter="simulated:h200")
+    with pytest.raises(MeterError, match=A):
+        applied_cap(plan).__enter__()
 
 
 def test_doctor_and_sweep_know_of_the_container_before_a_run(node, monkeypatch):
