@@ -2,15 +2,12 @@
 delays neither them nor the other counters."""
 
 import csv
-import itertools
 import time
-from types import SimpleNamespace
 from threading import Barrier
 
 import numpy as np
 import pytest
 
-from harness.power import board_reader
 from harness.power import board_reader
 from harness.power.board_reader import REFRESH_NS, BoardReader, find_widest_gap
 from harness.power.sampler import Sampler, Settings
@@ -101,13 +98,29 @@ class SlowerCounters(SlowCounters):
         return board_reader.time.monotonic_ns() // (90 * MS)
 
 
+class Clock:
+    """A clock that each look at it moves on by 1 µs."""
+
+    def __init__(self) -> None:
+        self.now_ns, self.pauses = 0, 0
+
+    def monotonic_ns(self) -> int:
+        self.now_ns += 1000
+        return self.now_ns
+
+    def sleep(self, seconds: float) -> None:
+        self.now_ns += round(1e9 * seconds)
+        self.pauses += 1
+
+
 def test_changes_of_another_period_lie_at_several_phases_of_the_refresh(monkeypatch) -> None:
-    now_ns = itertools.count(0, MS)
-    clock = SimpleNamespace(monotonic_ns=lambda: next(now_ns), sleep=lambda _: None)
+    clock = Clock()
     monkeypatch.setattr(board_reader, "time", clock)
     phase_ns = BoardReader(SlowerCounters(), UUIDS[:1]).choose_phase_ns()
     # The changes at 90, 180 and 270 ms leave the part from 90 to 170 ms free.
     assert phase_ns == pytest.approx(30 * MS, abs=3 * MS)
+    # Reads without a pause would take a whole core.
+    assert clock.pauses == pytest.approx(300, abs=5)
 
 
 @pytest.mark.parametrize(

@@ -224,7 +224,7 @@ def test_a_limit_that_moved_since_the_plan_was_made_is_refused(node):
     assert node.limits == {A: 700_000, B: 600_000} and not node.journal.exists()
 
 
-def test_a_signal_in_the_middle_of_restoring_takes_effect_after_it(node, monkeypatch):
+def test_a_signal_in_the_middle_of_restoring_takes_effect_after_it(node, monkeypatch, capsys):
     plain = node.nvml.nvmlDeviceSetPowerManagementLimit
 
     def disturbed(handle, limit_mw):
@@ -236,6 +236,7 @@ def test_a_signal_in_the_middle_of_restoring_takes_effect_after_it(node, monkeyp
     with pytest.raises(Interrupted), interrupts.raise_interrupts(), applied_cap(node.plan()):
         pass
     assert node.limits == AS_FOUND and not node.journal.exists() and not find_watchdogs(node)
+    assert capsys.readouterr().err == f"restored: {A} to 700 W, {B} to 700 W\n"
 
 
 def test_what_could_not_be_restored_is_told_before_a_signal_ends_the_run(node, monkeypatch, capsys):
