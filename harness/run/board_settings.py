@@ -22,7 +22,7 @@ from harness.power.source import (
 )
 from harness.run.plan import MachineError, Plan, PlanError
 from rules.checks.caps.sm_clock_not_kept import HIGHER_SHARE
-from rules.slowdown import CLOCK_TOLERANCE_MHZ
+from rules.metrics.power.slowdown import CLOCK_TOLERANCE_MHZ
 
 
 def determine_cap(

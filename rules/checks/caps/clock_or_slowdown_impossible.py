@@ -31,8 +31,8 @@ import numpy as np
 from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES, expand_by_accelerator, find_offenders
 from rules.finding import Severity, Violation, format_count
+from rules.metrics.power.slowdown import KNOWN_REASONS, read_masks
 from rules.rule import BundleRule
-from rules.slowdown import KNOWN_REASONS, read_masks
 
 RULE = BundleRule(__name__, "C113", Severity.ERROR, added="1.5.0")
 

@@ -35,8 +35,8 @@ import numpy as np
 from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES
 from rules.finding import Severity, Violation
+from rules.metrics.power.slowdown import POWER_CAP, get_invalid_mask, have_any_bit
 from rules.rule import BundleRule
-from rules.slowdown import POWER_CAP, get_invalid_mask, have_any_bit
 
 RULE = BundleRule(__name__, "C111", Severity.WARNING, added="1.3.0")
 

@@ -31,8 +31,8 @@ from rules.bundle import Bundle
 from rules.bundle_format.table import RESULT, SAMPLES, format_rows
 from rules.declarations.run import ReadbackRecord
 from rules.finding import Severity, Violation, format_count
+from rules.metrics.power.slowdown import APPLICATION_CLOCKS, SYNC_BOOST, have_any_bit
 from rules.rule import BundleRule
-from rules.slowdown import APPLICATION_CLOCKS, SYNC_BOOST, have_any_bit
 
 RULE = BundleRule(__name__, "C108", Severity.WARNING, added="1.2.0")
 

@@ -30,8 +30,8 @@ import numpy as np
 from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES, format_rows
 from rules.finding import Severity, Violation, format_count
+from rules.metrics.power.slowdown import get_invalid_mask, have_any_bit, read_masks
 from rules.rule import BundleRule
-from rules.slowdown import get_invalid_mask, have_any_bit, read_masks
 
 RULE = BundleRule(__name__, "C106", Severity.ERROR)
 

@@ -34,8 +34,13 @@ import numpy as np
 from rules.bundle import Bundle
 from rules.bundle_format.table import RESULT, SAMPLES, Mask, Table, format_rows
 from rules.finding import Severity, Violation
+from rules.metrics.power.slowdown import (
+    CLOCK_TOLERANCE_MHZ,
+    POWER_CAP,
+    get_invalid_mask,
+    have_any_bit,
+)
 from rules.rule import BundleRule
-from rules.slowdown import CLOCK_TOLERANCE_MHZ, POWER_CAP, get_invalid_mask, have_any_bit
 
 RULE = BundleRule(__name__, "C114", Severity.ERROR, added="1.8.0")
 

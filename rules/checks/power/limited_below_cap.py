@@ -36,8 +36,8 @@ from rules.bundle_format.table import SAMPLES, Mask, format_rows
 from rules.checks.power.capped_far_below_cap import find_boards_far_below_cap
 from rules.finding import Severity, Violation
 from rules.metrics.power.series import ENOUGH, Series
+from rules.metrics.power.slowdown import IDLE, POWER_CAP, read_masks
 from rules.rule import BundleRule
-from rules.slowdown import IDLE, POWER_CAP, read_masks
 
 RULE = BundleRule(
     __name__,

@@ -19,9 +19,9 @@ from collections.abc import Iterator
 
 from rules.bundle_format.study_records import POINTS_FILE
 from rules.finding import Severity, Violation, format_count
+from rules.metrics.power.slowdown import get_invalid_mask, have_any_bit
 from rules.protocol import CURRENT
 from rules.rule import StudyRule
-from rules.slowdown import get_invalid_mask, have_any_bit
 from rules.studies.bundle import StudyBundle
 
 RULE = StudyRule(__name__, "Y121", Severity.ERROR, added="1.7.0")

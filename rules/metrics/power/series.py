@@ -18,7 +18,7 @@ from rules.metrics.power.readings import (
     read_power_w,
     to_whole_milliwatts,
 )
-from rules.slowdown import POWER_CAP, have_any_bit
+from rules.metrics.power.slowdown import POWER_CAP, have_any_bit
 
 MEASURED = ("H200",)
 """The boards that the statistics were found on (docs/forensics.md)."""
