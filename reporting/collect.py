@@ -28,6 +28,7 @@ from rules.bundle import Bundle
 from rules.bundle_format.files import read_files
 from rules.bundle_format.load import read_evidence
 from rules.bundle_format.records import MANIFEST_FILE
+from rules.finding import Finding
 from rules.studies.accuracy import read_shipped_table
 from rules.studies.figures import compute_study_figures
 from rules.studies.published import PublishedStudy
@@ -64,6 +65,12 @@ class Collected:
     def study_bundles(self) -> list[BundleOrigin]:
         """The bundles of studies that passed."""
         return [s.origin for s in self.studies if isinstance(s.origin, BundleOrigin)]
+
+    def list_passed_findings(self) -> list[Sequence[Finding]]:
+        """The findings of each bundle that passed, of runs and then of studies."""
+        runs = (row.provenance.findings for row in self.rows if row.provenance)
+        studies = (study.findings for study in self.study_bundles)
+        return [*runs, *studies]
 
     @property
     def has_study_results(self) -> bool:

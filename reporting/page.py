@@ -81,8 +81,7 @@ def render_page(page: PageModel, output: Path, now: datetime) -> str:
     )
     rows = page.collected.rows
     bundles = [row for row in rows if row.provenance is not None]
-    findings = [row.provenance.findings for row in bundles if row.provenance]
-    findings += [study.findings for study in page.collected.study_bundles]
+    findings = page.collected.list_passed_findings()
     template = make_environment().get_template("report.html")
     return template.render(
         page=page,

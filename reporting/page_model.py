@@ -120,7 +120,9 @@ def build_page_model(collected: Collected, link: BundleLink) -> PageModel:
         sections=sorted(sections, key=lambda section: not section.submitted),
         workloads=overview.build_workloads_table(rows),
         systems_table=overview.build_systems_table(rows) if system_rows else None,
-        findings=overview.build_findings_table(rows, collected.rejected),
+        findings=overview.build_findings_table(
+            collected.list_passed_findings(), collected.rejected
+        ),
         what_if=planning.build_what_if_table(rows, link, spread),
         rack=racks.build_rack_table(nodes),
         node_shares=racks.list_node_shares(collected.papers),

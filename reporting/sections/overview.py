@@ -159,10 +159,10 @@ def _make_system_cells(rows: Sequence[ResultRow], shown_standings: Sequence[str]
 
 
 def build_findings_table(
-    rows: Sequence[ResultRow], rejected: Sequence[Verdict]
+    passed_findings: Sequence[Sequence[Finding]], rejected: Sequence[Verdict]
 ) -> ReportTable | None:
-    """The rules with findings, and the number of bundles with each; None without findings."""
-    passed_findings = [row.provenance.findings for row in rows if row.provenance]
+    """The rules with findings, and the number of bundles with each; None without findings.
+    `passed_findings` has the findings of each passed bundle, of runs and of studies."""
     failed_findings = [verdict.findings for verdict in rejected]
     findings_by_rule: dict[str, Finding] = {
         f.rule: f for findings in (*passed_findings, *failed_findings) for f in findings
