@@ -18,8 +18,8 @@ INSTALL := --quiet --no-compile
 # The only package of the extra dev that the tests of a stack need.
 PYTEST := 'pytest<9.2'
 
-# One more than there are cores, because tests of runs wait much of their time.
-WORKERS := $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 1)')
+# Two more than there are cores, because tests of runs wait much of their time.
+WORKERS := $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 2)')
 
 
 .PHONY: demo simulated-sweep rule check-rule test test-core test-kill setup clean $(STACKS:%=test-%)
