@@ -226,13 +226,11 @@ def format_interval(column: Column, row: TableRow) -> str:
     low, high, n = (row.get(f"{column.key}_{suffix}") for suffix in ("low", "high", "n"))
     if not isinstance(low, float | int) or not isinstance(high, float | int):
         return ""
+    is_signed = column.form == "signed"
+    ends = (format_signed(e) if is_signed else format_number(e, column.digits) for e in (low, high))
     # Between numbers with a sign, a dash would look like a minus.
-    ends = (
-        f"{format_signed(low)} to {format_signed(high)}"
-        if column.form == "signed"
-        else f"{format_number(low, column.digits)}\u2013{format_number(high, column.digits)}"
-    )
-    return f"{ends}, n{NO_BREAK}={NO_BREAK}{n}"
+    dash = " to " if is_signed or low < 0 else "\u2013"
+    return f"{dash.join(ends)}, n{NO_BREAK}={NO_BREAK}{n}"
 
 
 def find_doubt(column: Column, row: TableRow) -> str | None:

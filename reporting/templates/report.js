@@ -58,7 +58,7 @@
     const signed = column.form === "signed";
     const ends = [low, high].map((end) => signed ? fixed(Math.round(end * 100) / 100 + 0, 2) : number(end, column.digits));
     // Between numbers with a sign, a dash would look like a minus.
-    return `${ends.join(signed ? " to " : "–")}, n${NO_BREAK}=${NO_BREAK}${n}`;
+    return `${ends.join(signed || low < 0 ? " to " : "–")}, n${NO_BREAK}=${NO_BREAK}${n}`;
   }
 
   // The choices of the reader. They are kept in the address after #, so that a link restores filters, sorting and assumptions.

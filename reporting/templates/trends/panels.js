@@ -99,7 +99,7 @@ PLOT
     const meets = humanYear === null ? "The line does not rise." : `The line meets it in ${fixed(humanYear, 1).replace(NO_BREAK, "")}.`;
     const efficiency = 1 / joulesPerGflop(choice, lastYear);
     const when = choice.estimator.joules_per_gflop !== null ? "" : choice.date ? ` at ${choice.date}` : ` in ${fixed(lastYear, 1).replace(NO_BREAK, "")}`;
-    const text = `Efficiency${when}: ${number(efficiency)} GFLOP/s per W. On the line of the ${choice.domain === "CV" ? "most accurate" : "largest"} models, an inference of ${fixed(lastYear, 1).replace(NO_BREAK, "")} takes ${number(joules, 3)} J. At ${choice.rate} inferences per person and second, that is ${number(joules * choice.rate, 3)} W per person. A person takes ${number(about.human_power_w, 3)} W (2 000 kcal a day). ${meets}`;
+    const text = `Efficiency${when}: ${number(efficiency)} GFLOP/s per W. On the line of the ${choice.domain === "CV" ? "most accurate" : "largest"} models, an inference of ${fixed(lastYear, 1).replace(NO_BREAK, "")} takes ${number(joules, 3)} J. At ${choice.rate} inference${Number(choice.rate) === 1 ? "" : "s"} per person and second, that is ${number(joules * choice.rate, 3)} W per person. A person takes ${number(about.human_power_w, 3)} W (2 000 kcal a day). ${meets}`;
     return { efficiency, joules, humanYear, watts: joules * choice.rate, text };
   }
 
