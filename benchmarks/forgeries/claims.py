@@ -4,7 +4,10 @@ Each function alters the evidence of an honest run. Everything that follows from
 is derived again afterwards.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -13,10 +16,13 @@ from forgeries.readings import STEP_W, Floats, make_bundle
 
 from rules.boards import BOARDS
 from rules.bundle_format.table import Mask
-from rules.metrics.power.series import Series
 from rules.testing.cases.throughput.beyond_the_usual import scale_items
 from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import READINGS, declare_cap, select_every, shorten_batches
+
+if TYPE_CHECKING:
+    # Earlier checkouts, whose code runs with this module too, have it at another place.
+    from rules.metrics.power.series import Series
 
 Runs = Callable[[str], EvidenceFrames]
 """Returns the evidence of the committed run whose name ends so."""

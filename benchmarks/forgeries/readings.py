@@ -1,18 +1,24 @@
 """Forgeries of power readings: readings that were scaled, invented, smoothed or taken from another
 run. The mean power stays as it was, except where readings are scaled."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rules.bundle import Bundle
-from rules.metrics.power.series import Series
 from rules.testing.frames import EvidenceFrames
 
+if TYPE_CHECKING:
+    # Earlier checkouts, whose code runs with this module too, have it at another place.
+    from rules.metrics.power.series import Series
+
 Floats = NDArray[np.float64]
-Power = Callable[[Series, Series, np.random.Generator], Floats]
+Power = Callable[["Series", "Series", np.random.Generator], Floats]
 """Makes the power under load in W of the first series. The second series is of another run."""
 Forge = Callable[[EvidenceFrames, EvidenceFrames], None]
 """Alters the first evidence. The second one is of another run."""
