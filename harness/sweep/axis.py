@@ -202,9 +202,9 @@ def select_variant(run_request: RunRequest, precision: str) -> str:
     for variant in (requested, *pairs, *workload.variants):
         if workload.variants[variant] == precision:
             return variant
-    known = ", ".join(f"{name} ({value})" for name, value in workload.variants.items())
+    labels = ", ".join(f"{name} ({value})" for name, value in workload.variants.items())
     raise PlanError(
-        f"--precision {precision}: {workload.id} has no variant of this precision; it has {known}"
+        f"--precision {precision}: {workload.id} has no variant of this precision; it has {labels}"
     )
 
 

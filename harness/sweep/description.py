@@ -82,8 +82,8 @@ def _describe_variants(sweep: Sweep) -> Iterator[str]:
     if len(variants) < 2:
         return
     batch = "" if sweep.run_request.batch is None else f", all with batch {sweep.run_request.batch}"
-    known = ", ".join(f"{name} ({workload.variants[name]})" for name in variants)
-    yield f"variants: {known}{batch}"
+    labels = ", ".join(f"{name} ({workload.variants[name]})" for name in variants)
+    yield f"variants: {labels}{batch}"
     if {*variants} <= {*workload.precision_variants}:
         yield "these variants differ in precision only"
         return

@@ -197,8 +197,8 @@ def _read_references(axes: Sequence[Axis], texts: Sequence[str]) -> dict[str, Va
 def _require_value(axis: Axis, value: Value) -> None:
     """Raise PlanError if an axis has values and this is none of them."""
     if axis.values and value not in axis.values:
-        known = ", ".join(axis.label(known) for known in axis.values)
+        labels = ", ".join(map(axis.label, axis.values))
         raise PlanError(
-            f"--reference: {axis.label(value)} is not among the runs ({known}); add it to "
+            f"--reference: {axis.label(value)} is not among the runs ({labels}); add it to "
             f"{axis.option}"
         )

@@ -96,11 +96,11 @@ class Setting:
 
 
 def _join_figures(figures: Sequence[Figure | None]) -> Figure | None:
-    known = [figure for figure in figures if figure is not None]
-    if len(known) < len(figures):
+    run_figures = [figure for figure in figures if figure is not None]
+    if len(run_figures) < len(figures):
         return None
-    over_runs = estimate_mean([figure.value for figure in known])
-    return Figure(over_runs.mean, known[0].kind, over_runs.n, over_runs.ci95)
+    over_runs = estimate_mean([figure.value for figure in run_figures])
+    return Figure(over_runs.mean, run_figures[0].kind, over_runs.n, over_runs.ci95)
 
 
 def join_repeats(rows: Iterable[ResultRow]) -> list[Setting]:
@@ -210,8 +210,8 @@ def measure_spread(rows: Sequence[ResultRow]) -> ReportSpread:
 
 
 def _pool_spread(components: Sequence[Components | None]) -> FigureSpread:
-    known = [component for component in components if component is not None]
+    spreads = [component for component in components if component is not None]
     return FigureSpread(
-        pool_components(component.boards for component in known),
-        pool_components(component.runs for component in known),
+        pool_components(spread.boards for spread in spreads),
+        pool_components(spread.runs for spread in spreads),
     )

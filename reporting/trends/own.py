@@ -67,8 +67,11 @@ def list_own_models(rows: Sequence[ResultRow], studies: Sequence[StudyRecord]) -
     smallest input and least energy, and served models."""
     least: dict[str, OwnModel] = {}
     for model in (*_list_studied(studies), *_list_served(rows)):
-        known = least.get(model.release.name)
-        if known is None or (model.gflops, model.joules) < (known.gflops, known.joules):
+        least_model = least.get(model.release.name)
+        if least_model is None or (model.gflops, model.joules) < (
+            least_model.gflops,
+            least_model.joules,
+        ):
             least[model.release.name] = model
     return sorted(least.values(), key=lambda model: (model.release.released, model.release.name))
 

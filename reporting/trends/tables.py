@@ -183,14 +183,14 @@ def _build_model_table(study: TrendsStudy, figures: TrendFigures) -> ReportTable
     rows: list[Cells] = []
     for model in study.models:
         is_vision = isinstance(model, VisionModel)
-        known = dated.get(id(model))
+        dated_model = dated.get(id(model))
         rows.append(
             {
                 "model": model.model,
                 "domain": "vision" if is_vision else "language",
                 "released": model.released.isoformat() if model.released else None,
                 "gflops": model.gflops,
-                "joules": known.joules if known else None,
+                "joules": dated_model.joules if dated_model else None,
                 "params_m": model.params_m,
                 "accuracy_pct": model.accuracy_pct if isinstance(model, VisionModel) else None,
                 "tokens": model.input_tokens if isinstance(model, LanguageModel) else None,

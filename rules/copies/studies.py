@@ -15,7 +15,7 @@ class SharedSession:
 
     study: StudySummary
     session: SessionSummary
-    other: StudySummary
+    other_study: StudySummary
     other_session: SessionSummary
     share: float
     """How much of what is compared in `session` occurs in `other_session`."""
@@ -31,24 +31,24 @@ def find_shared_sessions(
     hashes = [sequences_of(session) for _, session in sessions]
     shared: dict[Path, SharedSession] = {}
     for later, earlier, count in count_repetitions(hashes):
-        (study, session), (other, other_session) = sessions[later], sessions[earlier]
-        is_continued = session.sha256 == other_session.sha256 and continues(study, other)
-        if study.path == other.path or is_continued:
+        (study, session), (other_study, other_session) = sessions[later], sessions[earlier]
+        is_continued = session.sha256 == other_session.sha256 and continues(study, other_study)
+        if study.path == other_study.path or is_continued:
             continue
-        found = (
-            SharedSession(study, session, other, other_session, count / len(hashes[later])),
-            SharedSession(other, other_session, study, session, count / len(hashes[earlier])),
+        pairs = (
+            SharedSession(study, session, other_study, other_session, count / len(hashes[later])),
+            SharedSession(other_study, other_session, study, session, count / len(hashes[earlier])),
         )
-        for pair in found[: len(list_copies(other, study))]:
+        for pair in pairs[: len(list_copies(other_study, study))]:
             if pair.study.path not in shared or pair.share > shared[pair.study.path].share:
                 shared[pair.study.path] = pair
     return iter(shared.values())
 
 
-def continues(study: StudySummary, other: StudySummary) -> bool:
+def continues(study: StudySummary, other_study: StudySummary) -> bool:
     """Whether two studies of one center may have equal sessions: one continues the other, or both
     continue a third one. Two studies with the same sessions are one study."""
     sessions, other_sessions = (
-        {session.sha256 for session in each.sessions} for each in (study, other)
+        {session.sha256 for session in each.sessions} for each in (study, other_study)
     )
-    return study.center == other.center and sessions != other_sessions
+    return study.center == other_study.center and sessions != other_sessions

@@ -58,9 +58,9 @@ def check(studies: Sequence[StudySummary]) -> Iterator[tuple[Path, Violation]]:
         ("durations of parts", STUDY_BATCHES_FILE, lambda session: session.durations),
     ):
         for pair in find_shared_sessions(studies, sequences_of):
-            found = (
+            repetition = (
                 f"{pair.share:.0%} of the sequences of {IN_A_ROW} {name} of session "
                 f"{pair.session.number} occur in session {pair.other_session.number} of "
-                f"{pair.other.name}"
+                f"{pair.other_study.name}"
             )
-            yield pair.study.path, Violation(file, "", found, "readings that occur once")
+            yield pair.study.path, Violation(file, "", repetition, "readings that occur once")
