@@ -72,7 +72,7 @@ def run_until_narrow(run_request: RunRequest, out: Path, target_percent: float) 
 
 def _refuse_unrepeatable(run_request: RunRequest) -> None:
     if run_request.nodes > 1:
-        raise PlanError("--until-ci: runs over several nodes are not repeated; leave out one")
+        raise PlanError("--until-ci repeats runs on one node only; leave out --until-ci or --nodes")
     if run_request.batch == "auto":
         raise PlanError(
             "--batch auto: each run would search for a batch size of its own; give a number with "
