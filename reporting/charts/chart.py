@@ -1,8 +1,10 @@
 """A chart of a table, and its picture."""
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Literal
 
-from reporting.report_table import ReportTable
+from reporting.report_table import ReportTable, Value
 from rules.bundle_format.records import Json
 
 
@@ -18,6 +20,10 @@ class Chart:
     alt: str
     table: ReportTable
     spec: Json
+    better: Literal["higher", "lower", ""] = ""
+    """Which values are better; empty if neither is."""
+    source: str = ""
+    """Where the values come from (`name_sources`)."""
 
 
 @dataclass(frozen=True)
@@ -26,3 +32,18 @@ class DrawnChart:
 
     chart: Chart
     svg: str
+
+
+def name_sources(rows: Iterable[Mapping[str, Value]]) -> str:
+    """How many bundles the rows come from, and the publications among their sources, as in
+    `12 bundles; Latif et al. 2024`."""
+    rows = list(rows)
+    bundles = {path for row in rows for path in str(row.get("bundle") or "").split()}
+    publications = [
+        # The line of a published row is its publication and the board.
+        str(row.get("source") or row.get("system") or row.get("line")).partition(" · ")[0]
+        for row in rows
+        if row.get("standing") == "published"
+    ]
+    parts = [f"{len(bundles)} bundle{'s' if len(bundles) > 1 else ''}"] if bundles else []
+    return "; ".join([*parts, *dict.fromkeys(publications)])
