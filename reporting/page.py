@@ -10,10 +10,16 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
-from reporting.charts import draw, load_scripts
+from reporting.charts import draw, load_drawing_script, load_libraries
 from reporting.charts.chart import DrawnChart
 from reporting.collect import Collected
-from reporting.html.document import embed_json, make_environment, make_policy, read_template
+from reporting.html.document import (
+    compress_text,
+    embed_json,
+    make_environment,
+    make_policy,
+    read_template,
+)
 from reporting.html.tables import TableMarkup, format_finding
 from reporting.page_data import share_cells, share_spec_values
 from reporting.page_model import PageModel, build_page_model
@@ -77,8 +83,9 @@ def render_page(page: PageModel, output: Path, now: datetime) -> str:
     scripts = (
         # `panels.js` uses the functions of `report.js`, so both are one script with one scope.
         read_template("report.js").replace("PANELS\n", read_template("panels.js")),
-        *load_scripts(),
+        load_drawing_script(),
     )
+    libraries = load_libraries()
     rows = page.collected.rows
     bundles = [row for row in rows if row.provenance is not None]
     findings = page.collected.list_passed_findings()
@@ -91,7 +98,8 @@ def render_page(page: PageModel, output: Path, now: datetime) -> str:
         chart_specs=embed_json(share_spec_values(_collect_specs(drawn_charts))),
         about=embed_json(describe_report(page, now)),
         scripts=[Markup(script) for script in scripts],
-        policy=make_policy(scripts),
+        libraries=compress_text(libraries),
+        policy=make_policy((*scripts, libraries)),
         defaults=DEFAULTS,
         spread=page.spread,
         now=now,

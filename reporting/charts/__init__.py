@@ -94,9 +94,16 @@ def _draw_table(table: ReportTable) -> list[DrawnChart]:
     return [DrawnChart(chart, to_svg(chart)) for chart in charts]
 
 
-def load_scripts() -> tuple[str, ...]:
-    """The texts of the scripts that draw charts in the page, in their order. The page must run
-    the script that sets `window.wattmark` first."""
+def load_libraries() -> str:
+    """The text of the libraries that draw charts in the page."""
     from reporting.charts import render
 
-    return render.load_scripts()
+    return render.load_libraries()
+
+
+def load_drawing_script() -> str:
+    """The text of the script that draws charts in the page. The page must run the script that
+    sets `window.wattmark` first."""
+    from reporting.charts import render
+
+    return render.load_drawing_script()

@@ -1,4 +1,4 @@
-"""Draws charts: as SVG for the page, as SVG and PDF for papers, and as the script that draws them
+"""Draws charts: as SVG for the page, as SVG and PDF for papers, and as the scripts that draw them
 in the page."""
 
 import json
@@ -40,14 +40,18 @@ def write_figures(charts: Iterable[Chart], directory: Path) -> list[Path]:
 
 
 @cache
-def load_scripts() -> tuple[str, ...]:
-    """The texts of the scripts that draw charts in the page: the libraries, then the script that
-    calls them."""
-    drawing_script = (files("reporting") / "templates" / "charts.js").read_text(encoding="utf-8")
+def load_libraries() -> str:
+    """The text of the libraries that the drawing script calls."""
     # The renderer brings the libraries in the versions that it draws with, so the static and the
     # live picture agree, and nothing is downloaded.
-    libraries = str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
-    return libraries, drawing_script.replace("CHART_CONFIG", json.dumps(CONFIG, ensure_ascii=False))
+    return str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
+
+
+@cache
+def load_drawing_script() -> str:
+    """The text of the script that draws charts in the page."""
+    script = (files("reporting") / "templates" / "charts.js").read_text(encoding="utf-8")
+    return script.replace("CHART_CONFIG", json.dumps(CONFIG, ensure_ascii=False))
 
 
 def _fill_spec(chart: Chart) -> Json:

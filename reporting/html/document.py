@@ -4,6 +4,7 @@ scripts."""
 import base64
 import hashlib
 import json
+import zlib
 from collections.abc import Sequence
 from importlib.resources import files
 
@@ -41,6 +42,11 @@ def embed_json(value: object) -> Markup:
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     # Markup: HTML entities are not decoded in a script.
     return Markup(text)
+
+
+def compress_text(text: str) -> str:
+    """The text compressed with zlib, as base64. `DecompressionStream("deflate")` reads it."""
+    return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
 
 
 def make_policy(scripts: Sequence[str]) -> str:

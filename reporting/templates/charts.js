@@ -69,6 +69,21 @@
     view.addSignalListener("node", (_, on) => choose(key, on ? "1" : ""));
   }
 
+  // Adds the libraries to the page when the first chart is drawn. They are embedded compressed (zlib), and the policy of the page
+  // names the hash of their text.
+  let vega = null;
+  function loadVega() {
+    vega ??= (async () => {
+      const bytes = Uint8Array.from(atob(document.getElementById("vega").textContent), (c) => c.charCodeAt(0));
+      const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+      const script = document.createElement("script");
+      script.textContent = await new Response(stream).text();
+      document.head.append(script);
+      return window.vegaEmbed;
+    })();
+    return vega;
+  }
+
   async function draw(figure) {
     if (!specs[figure.id]) return;
     const spec = expand(specs[figure.id]);
@@ -81,7 +96,8 @@
     plot.append(live);
     try {
       const datasets = { ...spec.datasets, [id]: window.wattmark.objects(id) };
-      const { view } = await window.vegaEmbed(live, { ...spec, datasets }, {
+      const vegaEmbed = await loadVega();
+      const { view } = await vegaEmbed(live, { ...spec, datasets }, {
         config,
         ast: true,
         actions: false,
@@ -115,5 +131,7 @@
       draw(entry.target);
     }
   }, { rootMargin: "200px" });
-  for (const figure of document.querySelectorAll("figure.chart")) observer.observe(figure);
+  const observe = (container) => { for (const figure of container.querySelectorAll("figure.chart:not([data-drawn])")) observer.observe(figure); };
+  observe(document);
+  document.addEventListener("wattmark:unfold", ({ detail }) => observe(detail));
 })();

@@ -13,6 +13,7 @@
     const unfold = (row) => row.flatMap((cell) => (Array.isArray(cell) && cell[0] < 0 ? Array(-cell[0]).fill([]) : [cell]));
     table.rows = table.rows.map((row) => unfold(row).map((cell, n) => (previousRow[n] = restoreCell(cell, n))));
   }
+  const TABLES = "table[data-table], table[data-compact]";
   const MAX_ROWS = 200; // rows of a table in the document: sorting a thousand is slow
   const tables = Object.fromEntries(stored.tables.map((t) => [t.id, t]));
   const columnDefaults = { unit: "", form: "text", digits: 4, about: "", interval: false, kinds: false, hidden: false };
@@ -102,17 +103,17 @@
   const collator = new Intl.Collator("en", { numeric: true });
   const compare = (a, b) => (typeof a === "number" && typeof b === "number" ? a - b : collator.compare(String(a), String(b)));
 
-  // Adds sorting and filters to a table. A row is hidden if one of the functions in `hides` returns true; `order` replaces the default
-  // order of the rows.
-  function createView(tableElement) {
-    const id = tableElement.dataset.table;
+  // The view of a table: which rows are shown, in which order. It exists before its table elements do, because these may be folded.
+  // `attach` adds a table element: with all columns, or with the compact ones. A row is hidden if one of the functions in `hides`
+  // returns true; `order` replaces the default order of the rows.
+  function createView(id) {
     const table = tables[id];
     const rows = objects(id);
-    const body = tableElement.tBodies[0];
-    const lines = [...body.rows];
-    const columns = table.columns.filter((column) => !column.hidden);
+    const attached = []; // body, lines, heads and columns of each table element
+    const changedKeys = new Set(); // columns whose cells differ from those in the file
     const searchTexts = rows.map((row) => Object.values(row).filter((value) => typeof value === "string").join(" ").toLowerCase());
-    const view = { id, table, rows, lines, columns, hides: [], order: null, showAll: false, apply, updateCells };
+    const view = { id, table, rows, hides: [], order: null, showAll: false, apply, updateCells, attach };
+    view.hasLine = (anchor) => attached.some(({ lines }) => lines.some((line) => line.id === anchor));
     const count = element("output");
     const more = element("button", { type: "button" });
     more.addEventListener("click", () => { view.showAll = true; apply(); });
@@ -135,6 +136,7 @@
     }
 
     function apply() {
+      if (!attached.length) return;
       const searchWords = searchBox.value.toLowerCase().split(/\s+/).filter(Boolean);
       const sort = chosen.get(`${id}.sort`) ?? "";
       const key = sort.replace(/^-/, "");
@@ -151,51 +153,95 @@
         && facets.every(({ getValue, select }) => !select.value || String(getValue(rows[place])) === select.value)
         && !view.hides.some((hides) => hides(rows[place], place)));
       const displayed = view.showAll ? visible : visible.slice(0, MAX_ROWS);
-      body.replaceChildren(...displayed.map((place) => lines[place]));
+      for (const { body, lines, heads } of attached) {
+        body.replaceChildren(...displayed.map((place) => lines[place]));
+        for (const head of heads) head.ariaSort = head.dataset.key !== key || !key ? null : sort.startsWith("-") ? "descending" : "ascending";
+      }
       more.hidden = displayed.length === visible.length;
       more.textContent = `show all ${grouped(String(visible.length))}`;
       const rest = visible.length === rows.length ? "" : `${grouped(String(visible.length))} of `;
       count.value = `${rest}${grouped(String(rows.length))} row${rows.length === 1 ? "" : "s"}${more.hidden ? "" : `, first ${MAX_ROWS} shown`}`;
-      for (const head of heads) head.ariaSort = head.dataset.key !== key || !key ? null : sort.startsWith("-") ? "descending" : "ascending";
     }
 
     // Updates the cells of the given columns in one row.
     function updateCells(place, keys) {
+      for (const key of keys) changedKeys.add(key);
+      for (const { lines, columns } of attached) updateLine(lines[place], columns, rows[place], keys);
+    }
+
+    function updateLine(line, columns, row, keys) {
       columns.forEach((column, n) => {
         if (!keys.includes(column.key)) return;
-        const value = text(column, rows[place]);
-        const plain = rows[place][`${column.key}_kind`] === "assumed" ? element("i", { textContent: value }) : value;
-        const between = interval(column, rows[place]);
-        lines[place].cells[n].replaceChildren(value ? plain : "–", ...(between ? [element("small", { textContent: between })] : []));
+        const value = text(column, row);
+        const plain = row[`${column.key}_kind`] === "assumed" ? element("i", { textContent: value }) : value;
+        const between = interval(column, row);
+        line.cells[n].replaceChildren(value ? plain : "–", ...(between ? [element("small", { textContent: between })] : []));
       });
     }
 
-    const heads = [...tableElement.tHead.rows[0].cells];
-    for (const head of heads) {
-      const button = element("button", { type: "button" }, ...head.childNodes);
-      head.replaceChildren(button);
-      button.addEventListener("click", () => {
-        const { key } = head.dataset;
-        const isNumeric = rows.some((row) => typeof row[key] === "number");
-        const sortCycle = isNumeric ? [`-${key}`, key, ""] : [key, `-${key}`, ""];
-        choose(`${id}.sort`, sortCycle[(sortCycle.indexOf(chosen.get(`${id}.sort`)) + 1) % 3]);
-        apply();
-      });
-    }
     searchBox.addEventListener("input", () => { choose(`${id}.find`, searchBox.value); apply(); });
     const download = element("button", { type: "button", textContent: "CSV" });
     download.setAttribute("aria-label", `download ${table.title} as CSV`);
     download.addEventListener("click", () => save(`${id}.csv`, "text/csv", writeCsv(table.keys, rows.map((row) => table.keys.map((key) => row[key])))));
     const tools = element("div", { className: "tools" }, ...(rows.length > 4 ? [searchBox, ...facets.map((one) => one.select)] : []), count, more, download);
-    tableElement.closest(".scroll").before(tools);
     view.tools = tools;
     view.restore = () => {
       searchBox.value = chosen.get(`${id}.find`) ?? "";
       for (const { key, select } of facets) select.value = chosen.get(`${id}.${key}`) ?? "";
       apply();
     };
+
+    function attach(tableElement) {
+      const heads = [...tableElement.tHead.rows[0].cells];
+      const columns = heads.map((head) => table.columns.find((column) => column.key === head.dataset.key));
+      const [body] = tableElement.tBodies;
+      const lines = [...body.rows];
+      for (const head of heads) {
+        const button = element("button", { type: "button" }, ...head.childNodes);
+        head.replaceChildren(button);
+        button.addEventListener("click", () => {
+          const { key } = head.dataset;
+          const isNumeric = rows.some((row) => typeof row[key] === "number");
+          const sortCycle = isNumeric ? [`-${key}`, key, ""] : [key, `-${key}`, ""];
+          choose(`${id}.sort`, sortCycle[(sortCycle.indexOf(chosen.get(`${id}.sort`)) + 1) % 3]);
+          apply();
+        });
+      }
+      if (!attached.length) tableElement.closest(".scroll").before(tools);
+      attached.push({ body, lines, heads, columns });
+      lines.forEach((line, place) => updateLine(line, columns, rows[place], [...changedKeys]));
+      view.restore();
+    }
     return view;
   }
+
+  // Turns the folded content of an element into elements. The parser keeps the content of <noscript> as text, which saves time and
+  // memory, because readers open few tables.
+  function unfold(container) {
+    for (const noscript of container.querySelectorAll(":scope > noscript")) {
+      const template = element("template", { innerHTML: noscript.textContent });
+      const tableElements = template.content.querySelectorAll(TABLES);
+      noscript.replaceWith(template.content);
+      tableElements.forEach(attach);
+    }
+    document.dispatchEvent(new CustomEvent("wattmark:unfold", { detail: container }));
+  }
+
+  function attach(tableElement) {
+    views[tableElement.dataset.table ?? tableElement.dataset.compact].attach(tableElement);
+  }
+
+  // Returns the element with an id, or null. Unfolds the table that holds it.
+  function find(id) {
+    const marks = [`id=${id}>`, `id=${id} `, `id="${id}"`];
+    for (const noscript of document.querySelectorAll("noscript")) {
+      if (document.getElementById(id)) break;
+      if (marks.some((mark) => noscript.textContent.includes(mark))) unfold(noscript.parentElement);
+    }
+    if (!document.getElementById(id)) Object.values(views).filter((view) => view.hasLine(id)).forEach(showAllRows);
+    return document.getElementById(id);
+  }
+
 PANELS
   function restore() {
     const hash = location.hash.slice(1);
@@ -214,18 +260,23 @@ PANELS
   }
 
   function goTo(at) {
-    if (at && !document.getElementById(at)) Object.values(views).filter((view) => view.lines.some((line) => line.id === at)).forEach(showAllRows);
-    const target = at && document.getElementById(at);
+    const target = at && find(at);
     if (!target) return;
-    for (let up = target; up; up = up.parentElement) if (up.tagName === "DETAILS") up.open = true;
+    for (let up = target; up; up = up.parentElement) {
+      if (up.tagName !== "DETAILS") continue;
+      unfold(up);
+      up.open = true;
+    }
     const folded = target.tagName === "TR" && target.querySelector("details");
     if (folded) folded.open = true;
     target.scrollIntoView();
   }
 
-  for (const tableElement of document.querySelectorAll("table[data-table]")) views[tableElement.dataset.table] = createView(tableElement);
+  for (const id of Object.keys(tables)) views[id] = createView(id);
+  document.querySelectorAll(TABLES).forEach(attach);
+  addEventListener("toggle", ({ target }) => { if (target.open && target.matches("details")) unfold(target); }, true);
   const panels = createPanels();
-  window.wattmark = { tables, objects, text, interval, chosen, choose, panels, redraws };
+  window.wattmark = { tables, views, objects, text, interval, chosen, choose, panels, redraws, unfold };
   const all = document.querySelector("[data-everything]");
   const button = element("button", { type: "button", textContent: "All tables as JSON" });
   button.addEventListener("click", () => save("wattmark-report.json", "application/json", createReportJson()));

@@ -203,6 +203,8 @@ def test_link_to_the_evidence_keeps_what_was_chosen(page: Any) -> None:
 
 
 def test_long_table_shows_its_first_rows_until_it_is_asked_for_all(page: Any) -> None:
+    page.evaluate("location.hash = 'e1'")
+    page.wait_for_selector("#e1")
     page.evaluate("""() => {
       const record = JSON.parse(document.getElementById("tables").textContent);
       const own = record.tables.find((table) => table.id === "evidence");
@@ -266,7 +268,7 @@ def test_panels_filters_and_folds_answer_the_keyboard(page: Any) -> None:
     assert set(read_column(page, "resnet50-train-results", "standing")) == {"published"}
     page.locator("#resnet50-train-power > summary").focus()
     page.keyboard.press("Enter")
-    assert page.locator('table[data-table="resnet50-train-power"]').is_visible()
+    page.locator('table[data-table="resnet50-train-power"]').wait_for()
 
 
 @pytest.mark.parametrize("width", [390, 1440])

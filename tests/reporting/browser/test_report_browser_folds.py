@@ -1,0 +1,49 @@
+"""Folded tables are text of the page until they are opened, linked to or printed."""
+
+from typing import Any
+
+import pytest
+from support.report.browser import read_column
+
+pytestmark = pytest.mark.xdist_group("whole-report")  # one test process builds it, once
+FOLDED = "resnet50-train-power"
+
+
+def test_folded_table_is_made_of_elements_when_it_is_opened(page: Any) -> None:
+    table = page.locator(f'table[data-table="{FOLDED}"]')
+    assert table.count() == 0
+    page.locator(f"#{FOLDED} > summary").click()
+    table.wait_for()
+    assert page.locator(f"#{FOLDED} noscript").count() == 0
+    assert page.locator(f"#{FOLDED} .tools").is_visible()
+
+
+def test_folded_table_is_opened_by_a_link_and_takes_sort_and_filter_from_the_address(
+    page: Any, browser: Any
+) -> None:
+    other = browser.new_page()
+    other.goto(f"{page.url}#{FOLDED}.sort=-cap_w&{FOLDED}.find=h200&at={FOLDED}", timeout=60_000)
+    table = other.locator(f'table[data-table="{FOLDED}"]')
+    table.wait_for()
+    assert table.locator('th[aria-sort="descending"]').get_attribute("data-key") == "cap_w"
+    assert other.locator(f"#{FOLDED}").get_by_role("searchbox").input_value() == "h200"
+    other.close()
+
+
+def test_anchor_in_a_folded_table_is_found(page: Any) -> None:
+    assert page.locator("#e3").count() == 0
+    page.evaluate("location.hash = 'e3'")
+    page.locator("#e3").wait_for()
+
+
+def test_value_changed_while_its_table_is_folded_is_shown_when_it_is_opened(page: Any) -> None:
+    page.evaluate(
+        """id => {
+      wattmark.objects(id)[0].mean_w = 1234;
+      wattmark.views[id].updateCells(0, ["mean_w"]);
+      location.hash = id;
+    }""",
+        FOLDED,
+    )
+    page.locator(f'table[data-table="{FOLDED}"]').wait_for()
+    assert read_column(page, FOLDED, "mean_w")[0].startswith("1\u202f234")
