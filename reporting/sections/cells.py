@@ -24,6 +24,23 @@ COMPARED_STANDINGS = ("closed", "open", "published")
 energy of published figures is assumed. Control and demo runs are compared with nothing."""
 
 
+FACET_COLUMNS = (
+    Column("standing", "standing", hidden=True),
+    Column("model", "board", hidden=True),
+    Column("precision", "precision", hidden=True),
+    Column("variant", "variant", hidden=True),
+    Column(
+        "provenance",
+        "provenance",
+        hidden=True,
+        about="measured by a run, published by others, or simulated",
+    ),
+    Column("cap_w", "cap", "W per accelerator", "count", hidden=True),
+    Column("count", "number of accelerators", "", "count", hidden=True),
+)
+"""What the control bar of the page filters rows by."""
+
+
 MARK_COLUMNS = (
     Column(
         "standing", "standing", about="closed, open, control, demo or published; see the overview"
@@ -47,16 +64,28 @@ MARK_COLUMNS = (
         hidden=True,
         about="system, number of accelerators, variant and precision",
     ),
-    Column("model", "board", hidden=True),
 )
 """Provenance and marks of a row, in every table of single results."""
 
 
+def add_facet_columns(*columns: Column) -> tuple[Column, ...]:
+    """The columns, and after them those of `FACET_COLUMNS` with other keys."""
+    keys = {column.key for column in columns}
+    return (*columns, *(column for column in FACET_COLUMNS if column.key not in keys))
+
+
+def add_mark_columns(*columns: Column) -> tuple[Column, ...]:
+    """The columns, and after them those of `MARK_COLUMNS` and `FACET_COLUMNS` with other keys."""
+    keys = {column.key for column in columns}
+    marks = (column for column in MARK_COLUMNS if column.key not in keys)
+    return add_facet_columns(*columns, *marks)
+
+
 def make_mark_cells(row: ResultRow, link: BundleLink) -> Cells:
-    """The cells of `MARK_COLUMNS`."""
+    """The cells of `MARK_COLUMNS` and `FACET_COLUMNS`."""
     provenance = row.provenance
     return {
-        "standing": row.standing,
+        **make_facet_cells(row),
         "evidence": row.table
         if provenance is None
         else describe_evidence(provenance.signer, provenance.trust_level, provenance.findings),
@@ -68,8 +97,30 @@ def make_mark_cells(row: ResultRow, link: BundleLink) -> Cells:
         "bundle": None if provenance is None else link(provenance.run.path),
         "url": row.url,
         "line": name_line(row),
-        "model": row.model,
     }
+
+
+def make_facet_cells(row: ResultRow) -> Cells:
+    """The cells of `FACET_COLUMNS`."""
+    return {
+        "standing": row.standing,
+        "model": row.model,
+        "precision": row.precision,
+        "variant": row.variant,
+        "provenance": describe_provenance(row),
+        "cap_w": row.cap_w,
+        "count": row.count,
+    }
+
+
+def describe_provenance(row: ResultRow) -> str:
+    """Whether a run measured the figures of a row, others published them, or the work or the boards
+    of the run were simulated."""
+    if row.provenance is None:
+        return "published"
+    run = row.provenance.run
+    has_simulated_boards = any(accelerator.is_simulated for accelerator in run.accelerators)
+    return "simulated" if has_simulated_boards or run.is_simulated else "measured"
 
 
 def describe_evidence(

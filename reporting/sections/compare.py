@@ -14,9 +14,9 @@ from itertools import groupby
 from reporting.report_table import Column, ReportTable
 from reporting.results_model import Figure, ResultRow
 from reporting.sections.cells import (
-    MARK_COLUMNS,
     BundleLink,
     Cells,
+    add_mark_columns,
     drop_kind,
     make_figure_cells,
     make_figure_columns,
@@ -101,7 +101,7 @@ def build_compare_table(
 
 def _make_compare_columns(item: str) -> tuple[Column, ...]:
     rate, joules, _ = make_figure_columns(item)
-    return (
+    return add_mark_columns(
         Column("result", "result"),
         *RUN_COLUMNS,
         rate,
@@ -128,8 +128,6 @@ def _make_compare_columns(item: str) -> tuple[Column, ...]:
             "comparison group",
             about="precision and number of accelerators of all results of the group",
         ),
-        *MARK_COLUMNS,
-        Column("cap_w", "cap", "W per accelerator", "count", hidden=True),
         Column("boards", "names of the boards", hidden=True),
         Column("boards_effective", "effective number of boards", "", "number", hidden=True),
     )
@@ -168,7 +166,6 @@ def _make_comparison_cells(
         "result": format_label(mean),
         "against": format_label(baseline_mean),
         "like": format_comparison_group(mean),
-        "cap_w": mean.cap_w,
         "boards": setting.boards_text,
         "boards_effective": setting.effective_boards,
         **make_run_cells(setting),
@@ -215,7 +212,7 @@ def build_best_table(
     if not candidates:
         return None
     _, _, per_joule = make_figure_columns(workload.item)
-    columns = (
+    columns = add_mark_columns(
         Column("like", "comparison group"),
         Column("cap_w", "cap", "W per accelerator", "count"),
         Column("n", "settings", "", "count"),
@@ -225,7 +222,6 @@ def build_best_table(
         Column("value", "best value", "", "number", interval=True, kinds=True),
         Column("unit", "unit"),
         Column("told", "compared with second", about=COMPARISON_ABOUT),
-        *(column for column in MARK_COLUMNS if column.key != "line"),
     )
     cells: list[Cells] = []
 
@@ -265,7 +261,6 @@ def _make_best_cells(
     return {
         **make_repeat_cells(first, link),
         **make_run_cells(first),
-        "cap_w": first.mean.cap_w,
         "n": len(settings),
         "by": metric,
         **make_figure_cells("value", select_figure(first)),
@@ -308,7 +303,7 @@ def build_tuned_table(
     if not cells:
         return None
     rate, joules, _ = make_figure_columns(workload.item)
-    columns = (
+    columns = add_mark_columns(
         Column("line", "tuned configuration"),
         *RUN_COLUMNS,
         Column("cap_w", "cap", "W per accelerator", "count"),
@@ -321,7 +316,6 @@ def build_tuned_table(
         Column("joules_percent", "energy change", "%", "signed"),
         Column("joules_told", "energy comparison", about=COMPARISON_ABOUT),
         Column("against", "baseline configuration"),
-        *(column for column in MARK_COLUMNS if column.key != "line"),
     )
     about = format_about(
         spread,

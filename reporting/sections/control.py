@@ -6,9 +6,9 @@ from dataclasses import replace
 from reporting.report_table import Column, ReportTable
 from reporting.results_model import ControlShare, ResultRow
 from reporting.sections.cells import (
-    MARK_COLUMNS,
     BundleLink,
     Cells,
+    add_mark_columns,
     drop_kind,
     format_accelerators,
     make_figure_cells,
@@ -119,7 +119,7 @@ def build_control_table(rows: Sequence[ResultRow], link: BundleLink) -> ReportTa
     controls = [row for row in rows if row.standing == "control"]
     if not controls:
         return None
-    columns = (
+    columns = add_mark_columns(
         Column("system", "system"),
         Column("accelerators", "accelerators"),
         Column("precision", "precision"),
@@ -131,7 +131,6 @@ def build_control_table(rows: Sequence[ResultRow], link: BundleLink) -> ReportTa
         Column("max_w", "maximum power", "W", "number", about="of all readings"),
         *(_NODE_COLUMNS if any(_has_node_power(row) for row in controls) else ()),
         Column("host_load", "host load", about="the program that loaded the host"),
-        *MARK_COLUMNS,
     )
     cells = tuple(_make_cells(row, link) for row in controls)
     return ReportTable("control", "Control runs", columns, cells, CONTROL_ABOUT)
@@ -154,8 +153,6 @@ def _make_cells(row: ResultRow, link: BundleLink) -> Cells:
     return {
         "system": row.system,
         "accelerators": format_accelerators(row),
-        "precision": row.precision,
-        "cap_w": row.cap_w,
         "rate": f"{row.items_per_s_per_accelerator.value:.1f} {run.rate_unit}",
         "mfu_percent": None if row.mfu is None else row.mfu.value * 100,
         **drop_kind(make_figure_cells("power_w", row.mean_power_w)),

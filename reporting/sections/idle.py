@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from reporting.report_table import Column, ReportTable
 from reporting.results_model import ResultRow
-from reporting.sections.cells import MARK_COLUMNS, BundleLink, Cells, make_mark_cells
+from reporting.sections.cells import BundleLink, Cells, add_mark_columns, make_mark_cells
 from rules.metrics.idle import IdleSummary
 from rules.workloads import Workload
 
@@ -21,7 +21,7 @@ def build_idle_table(
     if not measured:
         return None
     measured.sort(key=lambda pair: pair[1].idle_share)
-    columns = (
+    columns = add_mark_columns(
         Column("line", "run"),
         Column("cap_w", "cap", "W per accelerator", "count"),
         Column("bare_w", "idle", "W per accelerator", "number", about="nothing on the boards"),
@@ -37,7 +37,6 @@ def build_idle_table(
         Column("preparation_kj", "energy before it", "kJ", "number"),
         Column("unused_boards", "unused boards", "", "count"),
         Column("unused_w", "their power", "W", "number", about="of all together, during the run"),
-        *(column for column in MARK_COLUMNS if column.key != "line"),
     )
     cells = tuple(_make_cells(row, idle, link) for row, idle in measured)
     return ReportTable(id, title, columns, cells, ABOUT)
@@ -54,7 +53,6 @@ ABOUT = (
 def _make_cells(row: ResultRow, idle: IdleSummary, link: BundleLink) -> Cells:
     return {
         **make_mark_cells(row, link),
-        "cap_w": row.cap_w,
         "bare_w": idle.bare_w,
         "resident_w": idle.resident_w,
         "idle_percent": 100 * idle.idle_share,

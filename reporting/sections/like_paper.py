@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from reporting.report_table import Column, ReportTable
 from reporting.results_model import ResultRow
 from reporting.sections.cells import (
-    MARK_COLUMNS,
     BundleLink,
     Cells,
+    add_mark_columns,
     make_figure_cells,
     make_mark_cells,
 )
@@ -40,7 +40,7 @@ def build_like_table(
     if not cells:
         return None
     unit = f"{workload.item}s/s per accelerator"
-    columns = (
+    columns = add_mark_columns(
         Column("line", "configuration"),
         Column("accelerator", "accelerators"),
         Column("cap_w", "cap", "W per accelerator", "count"),
@@ -49,7 +49,6 @@ def build_like_table(
         Column("measured", "measured", unit, "number", interval=True, kinds=True),
         Column("ratio", "measured / printed", "", "number"),
         Column("note", "note on the printed figure"),
-        *(column for column in MARK_COLUMNS if column.key != "line"),
     )
     title = f"{workload.title}: printed figures, and runs with their settings"
     return ReportTable(id, title, columns, cells, ABOUT)
@@ -78,7 +77,6 @@ def _make_cells(run: ResultRow, printed: ResultRow, link: BundleLink) -> Cells:
     return {
         **make_mark_cells(run, link),
         "accelerator": f"{run.count} x {run.accelerator}",
-        "cap_w": run.cap_w,
         "batch_size": run.batch_size,
         "printed": printed_per_s,
         **make_figure_cells("measured", measured),

@@ -12,8 +12,10 @@ from reporting.sections.cells import (
     SCOPE,
     BundleLink,
     Cells,
+    add_facet_columns,
     count_findings,
     drop_kind,
+    make_facet_cells,
     make_figure_cells,
     pluralize,
 )
@@ -193,7 +195,7 @@ def build_findings_table(
 def build_evidence_table(rows: Sequence[ResultRow], link: BundleLink) -> ReportTable | None:
     """The evidence of each accepted bundle, with its findings folded into the last cell; None
     without bundles."""
-    columns = (
+    columns = add_facet_columns(
         Column("run", "run"),
         Column("system", "system"),
         Column("workload", "workload"),
@@ -225,10 +227,10 @@ def _make_evidence_cells(row: ResultRow, link: BundleLink) -> Cells:
     assert row.provenance is not None
     provenance, run = row.provenance, row.provenance.run
     return {
+        **make_facet_cells(row),
         "run": run.run_id,
         "system": row.system,
         "workload": row.workload,
-        "standing": row.standing,
         "signer": provenance.signer or provenance.trust_level,
         "reviewed": _format_reviews(provenance),
         "accepted": provenance.accepted or None,
@@ -263,7 +265,7 @@ def build_system_table(
     rows: Sequence[ResultRow], id: str, title: str, link: BundleLink
 ) -> ReportTable:
     """The runs of one system."""
-    columns = (
+    columns = add_facet_columns(
         Column("workload", "workload"),
         Column("variant", "variant"),
         Column("precision", "precision"),
@@ -290,17 +292,13 @@ def build_system_table(
 def _make_system_run_cells(row: ResultRow, link: BundleLink) -> Cells:
     assert row.provenance is not None
     return {
+        **make_facet_cells(row),
         "workload": row.workload,
-        "variant": row.variant,
-        "precision": row.precision,
-        "count": row.count,
-        "cap_w": row.cap_w,
         "power_w": row.mean_power_w.value if row.mean_power_w else None,
         **drop_kind(
             make_figure_cells("items_per_s_per_accelerator", row.items_per_s_per_accelerator)
         ),
         **drop_kind(make_figure_cells("items_per_joule", row.items_per_joule)),
-        "standing": row.standing,
         "evidence": count_findings(row.provenance.findings),
         "doubt": row.doubt,
         "implausible": row.implausible,

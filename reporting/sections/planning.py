@@ -12,9 +12,9 @@ from reporting.report_table import Column, ReportTable
 from reporting.results_model import ResultRow
 from reporting.sections.cells import (
     COMPARED_STANDINGS,
-    MARK_COLUMNS,
     BundleLink,
     Cells,
+    add_mark_columns,
 )
 from reporting.sections.compare import format_comparison_group, format_label
 from reporting.sections.repeats import (
@@ -63,7 +63,7 @@ class Assumptions:
 DEFAULTS = Assumptions()
 
 
-WHAT_IF_COLUMNS = (
+WHAT_IF_COLUMNS = add_mark_columns(
     Column("result", "result"),
     Column("workload", "workload"),
     Column(
@@ -109,10 +109,8 @@ WHAT_IF_COLUMNS = (
         about="for the load, spread evenly over the day",
     ),
     Column("like", "comparison group"),
-    # The standing is in a column of its own, after these.
-    *(column for column in MARK_COLUMNS if column.key != "standing"),
+    # The comparison group names the standing.
     Column("standing", "standing", hidden=True),
-    Column("cap_w", "cap", "W per accelerator", "count", hidden=True),
 )
 
 
@@ -183,7 +181,6 @@ def _make_what_if_cells(setting: Setting, link: BundleLink, assumptions: Assumpt
         "kgco2e_per_year": kwh_per_year * assumptions.gco2e_per_kwh / 1e3,
         "accelerators_needed": comparison.accelerators_needed(assumptions.millions_per_day, rate),
         "like": format_comparison_group(mean),
-        "cap_w": mean.cap_w,
     }
 
 

@@ -7,9 +7,9 @@ from reporting.pareto import EfficiencyPoint, mark_points
 from reporting.report_table import Column, ReportTable
 from reporting.results_model import ResultRow
 from reporting.sections.cells import (
-    MARK_COLUMNS,
     BundleLink,
     Cells,
+    add_mark_columns,
     drop_kind,
     format_accelerators,
     make_estimate_cells,
@@ -30,13 +30,11 @@ def build_results_table(
     workload: Workload, rows: Sequence[ResultRow], link: BundleLink, id: str, title: str
 ) -> ReportTable:
     """Every result, in the order of `rows`."""
-    columns = (
+    columns = add_mark_columns(
         *_SETTING_COLUMNS,
         *_make_result_figure_columns(workload.item, rows),
         *(CONTROL_COLUMNS if any(row.control for row in rows) else ()),
-        *MARK_COLUMNS,
         Column("accelerator", "accelerator", hidden=True),
-        Column("count", "accelerators", "", "count", hidden=True),
         Column("held", "cap held", hidden=True),
         *(Column(key, about, hidden=True, about=about) for key, about in _FRONT_COLUMNS.items()),
     )
@@ -192,11 +190,7 @@ def _make_result_cells(row: ResultRow, link: BundleLink) -> Cells:
         "system": row.system,
         "accelerators": format_accelerators(row),
         "accelerator": row.accelerator,
-        "count": row.count,
-        "variant": row.variant,
-        "precision": row.precision,
         "batch": row.batch_size,
-        "cap_w": row.cap_w,
         "in_force_w": ", ".join(f"{w:g}" for w in row.limits_w) or None,
         **drop_kind(make_figure_cells("power_w", row.mean_power_w)),
         **make_figure_cells("items_per_s_per_accelerator", row.items_per_s_per_accelerator),
@@ -224,7 +218,7 @@ def build_power_table(
     return ReportTable(id, title, _POWER_COLUMNS, cells, POWER_ABOUT)
 
 
-_POWER_COLUMNS = (
+_POWER_COLUMNS = add_mark_columns(
     Column("line", "run"),
     Column("cap_w", "cap", "W per accelerator", "count"),
     Column("sm_mhz", "SM clock", "MHz", "number", interval=True),
@@ -274,7 +268,6 @@ _POWER_COLUMNS = (
     ),
     Column("run_s", "whole run", "s", "count", about="start-up and discarded epochs included"),
     Column("run_kj", "energy of the whole run", "kJ, all accelerators", "number"),
-    *(column for column in MARK_COLUMNS if column.key != "line"),
     Column("held", "cap held", hidden=True),
 )
 
@@ -289,7 +282,6 @@ def _make_power_cells(row: ResultRow, link: BundleLink) -> Cells:
     run = row.provenance.run
     ratings_w = [accelerator.max_power_w for accelerator in run.accelerators]
     return {
-        "cap_w": row.cap_w,
         **make_estimate_cells("sm_mhz", run.clocks.sm_mhz),
         **make_estimate_cells("mem_mhz", run.clocks.mem_mhz),
         # The fields of `PowerSpread` have the keys of the columns.
@@ -318,7 +310,7 @@ def build_serving_table(
         ("tpot_s", "time per output token"),
         ("latency_s", "request latency"),
     )
-    columns = (
+    columns = add_mark_columns(
         Column("line", "configuration"),
         Column("cap_w", "cap", "W per accelerator", "count"),
         Column("prompt_tokens", "prompt", "tokens", "count"),
@@ -331,7 +323,6 @@ def build_serving_table(
             for key, title in latencies
             for p in ("p50", "p95", "p99")
         ),
-        *(column for column in MARK_COLUMNS if column.key != "line"),
     )
     about = (
         "Latencies of all requests that ended in scored epochs: median (p50), 95th and 99th "
@@ -360,7 +351,6 @@ def _make_serving_cells(row: ResultRow, link: BundleLink) -> Cells:
         else f"Poisson arrivals, {rate:g} per s, at most {in_flight_limit}"
     )
     return {
-        "cap_w": row.cap_w,
         "prompt_tokens": requests.prompt_tokens,
         "output_tokens": requests.output_tokens,
         "load": load,

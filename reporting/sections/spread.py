@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from reporting.report_table import Column, ReportTable
 from reporting.results_model import ResultRow
 from reporting.sections.cells import (
-    MARK_COLUMNS,
     BundleLink,
     Cells,
+    add_mark_columns,
     drop_kind,
     make_figure_cells,
     make_figure_columns,
@@ -62,13 +62,12 @@ def build_epochs_table(
                 2,
             ),
         ]
-    columns += [column for column in MARK_COLUMNS if column.key != "line"]
     about = (
         "Intervals are within this run: they hold for repeating the epochs, not for another run or "
         "board, and not for the error of the sensor. They take the autocorrelation into account."
     )
     cells = tuple(_make_epoch_cells(row, link) for row in rows if row.provenance)
-    return ReportTable(id, title, tuple(columns), cells, about)
+    return ReportTable(id, title, add_mark_columns(*columns), cells, about)
 
 
 def _make_epoch_cells(row: ResultRow, link: BundleLink) -> Cells:
@@ -76,7 +75,6 @@ def _make_epoch_cells(row: ResultRow, link: BundleLink) -> Cells:
     within_run = row.provenance.run.within_run
     return {
         **make_mark_cells(row, link),
-        "cap_w": row.cap_w,
         **drop_kind(make_figure_cells(RATE, row.items_per_s_per_accelerator)),
         **_make_series_cells("rate", within_run.items_per_s),
         **drop_kind(make_figure_cells(JOULES, row.joules_per_item)),
@@ -111,8 +109,7 @@ def build_repeats_table(
                 f"{key}_df", f"degrees of freedom {name}", "", "count", about="of the column before"
             ),
         ]
-    columns += [Column("missing", "cannot be estimated"), *MARK_COLUMNS]
-    columns.append(Column("cap_w", "cap", "W per accelerator", "count", hidden=True))
+    columns.append(Column("missing", "cannot be estimated"))
     about = (
         "Relative standard deviations. Epochs of one run are no independent repeats. The spread "
         "between runs needs two runs on one board; that between boards needs two boards, and holds "
@@ -123,7 +120,7 @@ def build_repeats_table(
         for setting in join_repeats(row for row in rows if row.provenance)
         for figure, name in ((RATE, "throughput"), (JOULES, "energy"))
     ]
-    return ReportTable(id, title, tuple(columns), tuple(cells), about)
+    return ReportTable(id, title, add_mark_columns(*columns), tuple(cells), about)
 
 
 def _make_component_cells(setting: Setting, figure: str, name: str, link: BundleLink) -> Cells:
@@ -132,7 +129,6 @@ def _make_component_cells(setting: Setting, figure: str, name: str, link: Bundle
         **make_run_cells(setting),
         "result": format_label(setting.mean),
         "figure": name,
-        "cap_w": setting.mean.cap_w,
     }
     components = setting.compute_components(figure)
     if components is None:

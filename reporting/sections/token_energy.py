@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from reporting.report_table import Column, ReportTable
 from reporting.results_model import ResultRow, name_submitted_line
-from reporting.sections.cells import Cells, make_estimate_cells
+from reporting.sections.cells import FACET_COLUMNS, Cells, make_estimate_cells, make_facet_cells
 from rules.metrics.serving import TokenEnergy, TokenRun, separate_token_energy
 from rules.workloads import Workload
 
@@ -35,13 +35,15 @@ def build_token_energy_table(
         return None
     columns = (
         Column("line", "configuration"),
-        Column("standing", "standing"),
+        Column("standings", "standing"),
         Column("cap_w", "cap", "W per accelerator", "count"),
         Column("concurrency", "in flight", "requests", "count"),
         Column("input_j", "input token", "J", "number", interval=True),
         Column("output_j", "output token", "J", "number", interval=True),
         Column("runs", "runs", "", "count"),
         Column("deviation_percent", "largest deviation from the model", "%", "number", 3),
+        # Closed and open runs of one server are in one row.
+        *(column for column in FACET_COLUMNS if column.key not in ("standing", "cap_w")),
     )
     return ReportTable(id, title, columns, tuple(cells), ABOUT)
 
@@ -65,9 +67,9 @@ def _make_token_run(row: ResultRow) -> TokenRun:
 def _make_cells(row: ResultRow, energy: TokenEnergy) -> Cells:
     assert row.provenance is not None and row.provenance.run.requests is not None
     return {
+        **{key: value for key, value in make_facet_cells(row).items() if key != "standing"},
         "line": name_submitted_line(row),
-        "standing": "demo" if row.standing == "demo" else "closed and open",
-        "cap_w": row.cap_w,
+        "standings": "demo" if row.standing == "demo" else "closed and open",
         "concurrency": row.provenance.run.requests.concurrency,
         **make_estimate_cells("input_j", energy.input_j),
         **make_estimate_cells("output_j", energy.output_j),

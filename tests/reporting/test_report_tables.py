@@ -29,6 +29,7 @@ from reporting.report_table import (
     to_latex,
     to_markdown,
 )
+from reporting.sections.cells import FACET_COLUMNS
 from rules.metrics import comparison
 
 pytestmark = pytest.mark.xdist_group("whole-report")  # one test process builds it, once
@@ -65,6 +66,24 @@ def test_relative_figures_are_those_of_the_rules(page: Element) -> None:
                     assert row[f"{short}_told"] == comparison.compare_with_baseline(
                         own, ends[0], other, ends[1], same
                     )
+
+
+def test_rows_of_results_have_the_facets_of_the_control_bar(page: Element) -> None:
+    facets = {column.key for column in FACET_COLUMNS}
+    # A sweep has several caps, and a row of servers has closed and open runs.
+    absent_by_suffix = {"peaks": {"cap_w"}, "tokens": {"standing", "cap_w"}}
+    results = []
+    for table in read_tables(page):
+        suffix = table.id.rpartition("-")[2]
+        if "bundle" in table.keys or suffix in absent_by_suffix:
+            assert facets - set(table.keys) == absent_by_suffix.get(suffix, set()), table.id
+        results += table.rows if suffix == "results" else ()
+    assert {row["provenance"] for row in results} == {"measured", "published"}
+    for row in results:
+        is_published = row["bundle"] is None
+        assert (row["provenance"] == "published") == is_published
+        assert (row["standing"] == "published") == is_published
+        assert (row["variant"] is None) == (row["count"] is None) == is_published
 
 
 def test_cells_are_the_values_as_the_table_says_them(page: Element) -> None:

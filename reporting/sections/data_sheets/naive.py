@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from reporting.report_table import Column, ReportTable
 from reporting.results_model import ResultRow
-from reporting.sections.cells import MARK_COLUMNS, BundleLink, Cells, make_mark_cells, name_line
+from reporting.sections.cells import BundleLink, Cells, add_mark_columns, make_mark_cells, name_line
 
 _FACTOR = Column(
     "over_naive",
@@ -50,19 +50,17 @@ def build_naive_table(rows: Sequence[ResultRow], link: BundleLink) -> ReportTabl
     ]
     if not compared:
         return None
-    columns = (
+    columns = add_mark_columns(
         Column("workload", "workload"),
         Column("cap_w", "cap", "W per accelerator", "count"),
         Column("power_w", "mean power", "W", "number"),
         Column("mfu_percent", "MFU", "%", "number", 3),
         _FACTOR,
         _ESTIMATE,
-        *MARK_COLUMNS,
     )
     cells: list[Cells] = [
         {
             "workload": row.workload,
-            "cap_w": row.cap_w,
             "power_w": row.mean_power_w.value if row.mean_power_w else None,
             "mfu_percent": row.mfu.value * 100 if row.mfu else None,
             **make_naive_cells(row),

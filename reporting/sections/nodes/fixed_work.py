@@ -7,9 +7,9 @@ from reporting.paper import Paper, PublishedWork
 from reporting.report_table import Column, ReportTable
 from reporting.results_model import ResultRow
 from reporting.sections.cells import (
-    MARK_COLUMNS,
     BundleLink,
     Cells,
+    add_mark_columns,
     make_estimate_cells,
     make_mark_cells,
     name_line,
@@ -21,7 +21,7 @@ from rules.metrics.comparison import JOULES_PER_KWH
 from rules.metrics.fixed_work import FixedWork, compute_fixed_work
 from rules.workloads import workloads
 
-COLUMNS = (
+COLUMNS = add_mark_columns(
     Column("work", "work"),
     Column("result", "result"),
     Column("batch", "batch size", "", "count", about="of a server: requests in flight"),
@@ -57,7 +57,6 @@ COLUMNS = (
     Column("active_percent", "active share", "%", "number", 3),
     Column("utilisation_percent", "utilisation", "%", "number", 3),
     Column("note", "note", hidden=True),
-    *(column for column in MARK_COLUMNS if column.key != "caution"),
     Column("place", "place in the source", hidden=True),
     Column(
         "has_batches",
@@ -131,11 +130,12 @@ def _make_cells(row: ResultRow, link: BundleLink, assumptions: Assumptions) -> C
         "item": workloads()[row.workload].item,
         "result": name_line(row),
         "batch": row.batch_size,
-        "cap_w": row.cap_w,
         **make_estimate_cells("accelerators_kwh", energy_kwh),
         "active_percent": 100 * run.activity.active_share,
         "utilisation_percent": run.activity.utilisation_percent,
-        **{key: value for key, value in make_mark_cells(row, link).items() if key != "caution"},
+        **make_mark_cells(row, link),
+        # The notes on cautions are in the sections of workloads.
+        "caution": None,
         # Workloads differ in what an item is, so each has lines of its own.
         "line": f"{row.workload} \u00b7 {name_line(row)}",
     }
@@ -173,6 +173,7 @@ def _make_published_cells(paper: Paper, work: PublishedWork) -> Cells:
         "node_joules_per_item": energy_j / work.items if energy_j else None,
         "note": work.caution,
         "standing": paper.standing,
+        "provenance": "published",
         "evidence": paper.citation,
         "url": paper.link,
         "line": f"{paper.citation} \u00b7 {work.accelerator}",

@@ -8,9 +8,9 @@ from dataclasses import replace
 from reporting.report_table import Column, ReportTable
 from reporting.results_model import ResultRow
 from reporting.sections.cells import (
-    MARK_COLUMNS,
     BundleLink,
     Cells,
+    add_mark_columns,
     make_estimate_cells,
     make_mark_cells,
 )
@@ -44,7 +44,7 @@ def build_node_table(
     if not measured:
         return None
     measured.sort(key=lambda pair: (explain_unranked(pair[0]) is not None, _get_energy_j(pair[1])))
-    columns = (
+    columns = add_mark_columns(
         Column("line", "run"),
         Column("cap_w", "cap", "W per accelerator", "count"),
         Column("nodes", "nodes", "", "count"),
@@ -82,7 +82,6 @@ def build_node_table(
         Column("node_level", "level", about="EE HPC WG level, derived from the evidence"),
         Column("meters", "meters", about="kind, place and current of each meter of record"),
         Column("unranked", "not ranked because"),
-        *(column for column in MARK_COLUMNS if column.key != "line"),
     )
     cells = tuple(_make_cells(row, node, link) for row, node in measured)
     return ReportTable(id, title, columns, cells, ABOUT)
@@ -116,7 +115,6 @@ def _make_cells(row: ResultRow, node: NodeHeadline, link: BundleLink) -> Cells:
     return {
         **make_mark_cells(row, link),
         "scope": SCOPE,
-        "cap_w": row.cap_w,
         "nodes": len(system.nodes),
         **make_estimate_cells("node_joules_per_item", node.joules_per_item),
         **make_estimate_cells("node_items_per_joule", node.items_per_joule),

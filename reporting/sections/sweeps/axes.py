@@ -8,7 +8,7 @@ from typing import Any
 from reporting.report_table import Column, ReportTable
 from reporting.results_model import ResultRow, format_accelerator_count, name_submitted_line
 from reporting.run_record import RunRecord
-from reporting.sections.cells import BundleLink, Cells
+from reporting.sections.cells import BundleLink, Cells, add_facet_columns
 from reporting.sections.sweeps.gains import (
     ComparedSettings,
     build_settings_table,
@@ -232,7 +232,7 @@ def _build_table(
 ) -> ReportTable:
     item = workload.item
     is_number = any(isinstance(p.value, int) for sweep in sweeps for p in sweep.points)
-    columns = (
+    columns = add_facet_columns(
         Column("line", "sweep"),
         Column("value", axis.title, axis.unit, "count" if is_number else "text"),
         *make_point_columns(item),

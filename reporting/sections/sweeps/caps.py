@@ -6,9 +6,12 @@ from dataclasses import dataclass
 from reporting.report_table import Column, ReportTable
 from reporting.results_model import ResultRow, name_submitted_line
 from reporting.sections.cells import (
+    FACET_COLUMNS,
     BundleLink,
     Cells,
+    add_facet_columns,
     make_estimate_cells,
+    make_facet_cells,
 )
 from reporting.sections.sweeps.gains import (
     ComparedSettings,
@@ -177,7 +180,7 @@ def build_sweep_table(
 
 
 def _make_sweep_columns(item: str) -> tuple[Column, ...]:
-    return (
+    return add_facet_columns(
         Column("line", "sweep"),
         Column("cap_w", "cap", "W per accelerator", "count"),
         Column(
@@ -208,7 +211,6 @@ def _make_sweep_cells(cap_point: SweepPoint, sweep: CapSweep, link: BundleLink) 
     return {
         **make_point_cells(cap_point.point, cap_point.rows, link),
         "line": sweep.name,
-        "cap_w": cap_point.point.cap_w,
         "default": cap_point.point.cap_w == sweep.reference_cap_w,
         "in_force_w": ", ".join(f"{w:g}" for w in cap_point.limits_w) or None,
         **make_gain_cells(cap_point.comparison),
@@ -265,6 +267,8 @@ def build_peak_table(
             interval=True,
         ),
         Column("note", "note"),
+        # A sweep has several caps.
+        *(column for column in FACET_COLUMNS if column.key != "cap_w"),
     )
     about = (
         "The peak is the most efficient run. If it is at the lowest or highest comparable cap, "
@@ -286,8 +290,10 @@ def _make_peak_cells(sweep: CapSweep) -> Cells:
     if quadratic_peak and quadratic_peak.items_per_joule.ci95 and not quadratic_peak.cap_ci95_w:
         notes.append("the runs do not bound the cap of the interpolated peak")
     has_peak = peak is not None and peak.edge != "only"
+    facets = make_facet_cells(sweep.caps[0].rows[0])
     low_w, high_w = (quadratic_peak.cap_ci95_w if quadratic_peak else None) or (None, None)
     return {
+        **{key: value for key, value in facets.items() if key != "cap_w"},
         "line": sweep.name,
         "default_cap_w": sweep.reference_cap_w,
         "peak_cap_w": peak.cap_w if peak and has_peak else None,

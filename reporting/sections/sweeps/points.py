@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from reporting.report_table import Column
 from reporting.results_model import ResultRow
-from reporting.sections.cells import MARK_COLUMNS, BundleLink, Cells, make_mark_cells, pluralize
+from reporting.sections.cells import MARK_COLUMNS, BundleLink, Cells, make_facet_cells, pluralize
 from rules.metrics.figures import estimate_mean
 from rules.metrics.sweeps.points import Point
 from rules.metrics.uncertainty.propagation import estimate_spread_within_run
@@ -59,24 +59,20 @@ POINT_MARK_COLUMNS = (
     Column("note", "note"),
     Column("n", "runs", "", "count", hidden=True),
     Column("evidence", "evidence", form="evidence"),
-    *(
-        column
-        for column in MARK_COLUMNS
-        if column.key in ("doubt", "implausible", "bundle", "model", "standing")
-    ),
+    *(column for column in MARK_COLUMNS if column.key in ("doubt", "implausible", "bundle")),
 )
 """Note, evidence and marks of the runs at one setting."""
 
 
 def make_point_cells(point: Point, rows: Sequence[ResultRow], link: BundleLink) -> Cells:
-    """The cells of `make_point_columns` and of `POINT_MARK_COLUMNS` for the runs at one setting;
-    without the note."""
+    """The cells of `make_point_columns`, `POINT_MARK_COLUMNS` and `FACET_COLUMNS` for the runs at
+    one setting; without the note."""
     row = rows[0]
-    marks = make_mark_cells(row, link)
     doubts = (doubt for run in rows if (doubt := run.doubt or run.implausible))
     powers_w = [run.mean_power_w.value for run in rows if run.mean_power_w]
     return {
-        **{key: marks[key] for key in ("model", "standing", "implausible")},
+        **make_facet_cells(row),
+        "implausible": row.implausible,
         "bundle": " ".join(link(run.provenance.run.path) for run in rows if run.provenance),
         "evidence": pluralize(point.n, "run"),
         "power_w": estimate_mean(powers_w).mean,

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from reporting.report_table import Column, ReportTable
 from reporting.results_model import ResultRow
 from reporting.sections.cells import (
-    MARK_COLUMNS,
     BundleLink,
     Cells,
+    add_mark_columns,
     drop_kind,
     make_estimate_cells,
     make_figure_cells,
@@ -101,7 +101,7 @@ def build_scaling_table(
 ) -> ReportTable:
     """Runs on several accelerators compared with runs on one, and the spread between their
     accelerators."""
-    columns = (
+    columns = add_mark_columns(
         Column("line", "run"),
         Column("count", "accelerators", "", "count"),
         Column("cap_w", "cap", "W per accelerator", "count"),
@@ -132,7 +132,6 @@ def build_scaling_table(
         Column("active_apart_percent", "spread of active time", "%", "signed"),
         Column("power_apart_percent", "spread of power", "%", "signed"),
         Column("sm_apart_percent", "spread of SM clock", "%", "signed"),
-        *(column for column in MARK_COLUMNS if column.key != "line"),
     )
     return ReportTable(id, title, columns, tuple(_make_cells(run, link) for run in runs), ABOUT)
 
@@ -161,8 +160,6 @@ def _make_cells(run: ScaledRun, link: BundleLink) -> Cells:
     }
     return {
         **make_mark_cells(row, link),
-        "count": row.count,
-        "cap_w": row.cap_w,
         # The column has no kind, because all these figures are measured.
         **drop_kind(
             make_figure_cells("items_per_s_per_accelerator", row.items_per_s_per_accelerator)

@@ -19,6 +19,8 @@ def make_row(prompt_tokens: int, output_tokens: int, concurrency: int = 512, **f
     ratio = prompt_tokens / output_tokens
     joules = Estimate(INPUT_J * ratio + OUTPUT_J, 10, 0.001, None)
     run = SimpleNamespace(
+        accelerators=(),
+        is_simulated=False,
         requests=RequestSet(prompt_tokens, output_tokens, concurrency),
         serving=SimpleNamespace(input_tokens_per_s=1000 * ratio),
         headline=SimpleNamespace(
@@ -31,6 +33,7 @@ def make_row(prompt_tokens: int, output_tokens: int, concurrency: int = 512, **f
         "center": "reference",
         "system": "h200",
         "accelerator": "NVIDIA H200",
+        "model": "H200",
         "count": 1,
         "variant": "tuned",
         "precision": "bf16",

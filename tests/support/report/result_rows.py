@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 from reporting.results_model import Figure, ResultRow
 from reporting.run_record import Provenance, RunRecord
@@ -67,7 +68,8 @@ def make_record(*boards: str, kind: tuple[object, ...] = (), within_run: Any = N
             Accelerator("", "node1", uuid, "NVIDIA H200", "NVIDIA", None, None, 700.0)
             for uuid in boards
         ),
-        declaration=unread,
+        # Its settings tell whether the work was simulated.
+        declaration=Mock(implementation=Mock(settings={})),
         system=unread,
         environment=unread,
         within_run=within_run,
