@@ -7,12 +7,14 @@ pictures. The page draws the same specs again, interactively, when a reader scro
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from multiprocessing import get_context
 from typing import Any
 
 from checker.judging.cpu import count_cores
 from checker.judging.workers import block_sigint
 from reporting.charts.chart import Chart, DrawnChart
+from reporting.charts.encoding import find_provenance
 from reporting.report_table import ReportTable
 
 AXIS_TABLES = ("batch", "concurrency", "clock", "gpus", "precision", "variant")
@@ -33,6 +35,7 @@ def build_charts(table: ReportTable) -> list[Chart]:
     altair = _import_altair()
     # These modules import altair, which only the extra `report` installs.
     from reporting.charts import bars, curves, fronts, spans, works
+    from reporting.charts.style import mark_simulated
 
     builders: Mapping[str, Callable[[ReportTable], list[Chart]]] = {
         "results": lambda t: [*curves.build_result_charts(t), *bars.build_energy_chart(t)],
@@ -40,7 +43,6 @@ def build_charts(table: ReportTable) -> list[Chart]:
         **dict.fromkeys(AXIS_TABLES, curves.build_axis_charts),
         "scaling": bars.build_scaling_chart,
         "factors": bars.build_naive_chart,
-        "best": bars.build_best_charts,
         "tuned": bars.build_tuned_chart,
         "power": lambda t: [*spans.build_distribution_chart(t), *curves.build_clock_charts(t)],
         "front": fronts.build_front_chart,
@@ -51,7 +53,10 @@ def build_charts(table: ReportTable) -> list[Chart]:
     kind = table.id.rstrip("0123456789-").rpartition("-")[2]
     # The tests validate the specs, so a report need not.
     with altair.utils.schemapi.debug_mode(False):
-        return builders[kind](table) if kind in builders else []
+        charts = builders[kind](table) if kind in builders else []
+    if any(find_provenance(row) == "simulated" for row in table.rows):
+        return [replace(chart, spec=mark_simulated(chart.spec)) for chart in charts]
+    return charts
 
 
 def _import_altair() -> Any:

@@ -1,10 +1,11 @@
-"""Bar and dot charts: energy with intervals, scaling, best at each cap, tuned and baseline."""
+"""Bar and dot charts: energy with intervals, scaling, tuned and baseline."""
 
 from typing import Any
 
 import altair as alt
 
 from reporting.charts.chart import Chart
+from reporting.charts.encoding import BLUE, RED
 from reporting.charts.style import (
     INK,
     assign_styles,
@@ -143,12 +144,12 @@ def build_naive_chart(table: ReportTable) -> list[Chart]:
 
     bar = base.mark_rule(strokeWidth=2, opacity=0.5).encode(x=make_axis("zero"), x2=f"{key}:Q")
     marks = base.mark_point(
-        shape="circle", size=90, filled=True, fill="#0072B2", opacity=1, tooltip={"content": "data"}
+        shape="circle", size=90, filled=True, fill=BLUE, opacity=1, tooltip={"content": "data"}
     ).encode(
         x=make_axis(key),
         # A hollow mark is a result that wins nothing.
         fillOpacity=alt.condition("datum.doubt || datum.withheld", alt.value(0), alt.value(1)),
-        stroke=alt.value("#0072B2"),
+        stroke=alt.value(BLUE),
     )
     naive = base.mark_tick(thickness=2, size=8, color=INK, orient="vertical").encode(
         x=make_axis("one")
@@ -159,35 +160,6 @@ def build_naive_chart(table: ReportTable) -> list[Chart]:
     layers = alt.layer(bar, naive, marks, _write_names(base)).transform_calculate(zero="0", one="1")
     chart_spec = build_spec(layers, 8 + _ROW_PX * len(data))
     return [Chart(f"{table.id}-marks", table.title, about, alt_text, table, chart_spec)]
-
-
-def build_best_charts(table: ReportTable) -> list[Chart]:
-    """The best configuration at each cap, by throughput and by efficiency."""
-    charts = []
-    for metric, title in (
-        ("throughput", "Highest throughput at each cap"),
-        ("efficiency", "Highest efficiency at each cap"),
-    ):
-        data = [row for row in table.data if row["by"] == metric]
-        # With one cap there is nothing to see that the table does not say.
-        if len({row["cap_w"] for row in data}) < 2:
-            continue
-        styles = assign_styles(data)
-        x = make_linear_axis(alt.X, table, "cap_w", data)
-        y = make_zero_axis(
-            alt.Y, "value", str(data[0]["unit"]), max(float(row["value"] or 0) for row in data)
-        )
-        base = (
-            alt.Chart(alt.NamedData(table.id))
-            .transform_filter(f"datum.by == '{metric}'")
-            .encode(x=x, y=y)
-        )
-        alt_text = f"{title}, {len(data)} points. The table has the same values."
-        chart_spec = build_spec(draw_points(base, styles, "true"), 180)
-        charts.append(
-            Chart(f"{table.id}-{metric}", title, table.about, alt_text, table, chart_spec)
-        )
-    return charts
 
 
 def build_tuned_chart(table: ReportTable) -> list[Chart]:
@@ -215,7 +187,7 @@ def build_tuned_chart(table: ReportTable) -> list[Chart]:
     )
     layers = [connector]
     # The shapes differ too, for readers who cannot tell the colours apart.
-    for field, shape, colour in ((baseline_key, "square", "#0072B2"), (key, "circle", "#D55E00")):
+    for field, shape, colour in ((baseline_key, "square", BLUE), (key, "circle", RED)):
         marks = base.mark_point(
             shape=shape, size=90, filled=True, fill=colour, opacity=1, tooltip={"content": "data"}
         )

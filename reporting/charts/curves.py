@@ -30,8 +30,10 @@ from rules.metrics.power.profile import with_node_overhead
 
 HOLLOW = "Hollow points off the line: the cap is not known to have held."
 WITHHELD = "Hollow points on a line: the result is not compared; the table gives the reason."
-CROSSED = "Crossed points: the figure is above the peak of the board; the table gives the reason."
-PUBLISHED = "Triangles on dashed lines: published figures."
+CROSSED = (
+    "Crossed hollow points: the figure is above the peak of the board; the table gives the reason."
+)
+PUBLISHED = "Faint points on dashed lines: published figures."
 _CAP = "cap_w"
 _VALUE = "value"
 _MAX_LINEAR_RATIO = 4
@@ -69,17 +71,10 @@ _SMALL_HEIGHT = 150
 
 
 def build_result_charts(table: ReportTable) -> list[Chart]:
-    """Throughput against cap, efficiency against throughput, and MFU against cap."""
+    """Throughput against cap, and efficiency against throughput."""
     candidates = [
         _build_cap_chart(table, _RATE, "throughput", "Throughput against cap", ""),
         _build_efficiency_chart(table),
-        _build_cap_chart(
-            table,
-            "mfu_percent",
-            "mfu",
-            "Share of the dense peak (MFU) against cap",
-            "Published figures: lower bound, relative to the dense bf16 peak. ",
-        ),
     ]
     return [chart for chart in candidates if chart]
 

@@ -40,7 +40,7 @@ def build_front_chart(table: ReportTable) -> list[Chart]:
             id=table.id,
             title=title,
             alt=f"{title}, {len(data)} models",
-            about="Triangles on dashed lines: published figures. Hollow points: demo.",
+            about="Faint points on dashed lines: published figures. Hollow points: demo.",
             table=table,
             spec=build_spec(alt.layer(lines, points), EFFICIENCY_HEIGHT),
         )

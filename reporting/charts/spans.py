@@ -6,13 +6,14 @@ from typing import Any
 import altair as alt
 
 from reporting.charts.chart import Chart
+from reporting.charts.encoding import BLUE, GREEN, PURPLE, RED
 from reporting.charts.style import HOVER_LAYER, INK, build_spec, make_zero_axis, select_numbers
 from reporting.report_table import ReportTable, Value
 
-_POWER, _CAP, _RATED, _CONTROL = "#0072B2", "#D55E00", "#CC79A7", "#009E73"
+_POWER, _CAP, _RATED, _CONTROL = BLUE, RED, PURPLE, GREEN
 _MAX_ROWS = 24
 _ROW_PX = 34
-_EPOCHS = {"discarded": "#D55E00", "even": "#888888", "odd": "#444444"}
+_EPOCHS = {"discarded": RED, "even": "#888888", "odd": "#444444"}
 _LIMITS = (
     ("rated_w", "rated", _RATED, [1, 0]),
     ("cap_w", "cap", _CAP, [6, 3]),

@@ -1,5 +1,6 @@
-"""The style of all charts: colours, shapes and axes, and their assignment to lines."""
+"""The style of all charts: scales of lines, axes, points and the shared configuration."""
 
+import json
 import math
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -7,6 +8,13 @@ from typing import Any
 
 import altair as alt
 
+from reporting.charts.encoding import (
+    DASHES,
+    FILL_OPACITIES,
+    PALETTE,
+    Look,
+    find_look,
+)
 from reporting.report_table import ReportTable, Value
 from rules.bundle_format.records import Json
 
@@ -16,25 +24,12 @@ WIDTH, HEIGHT, EFFICIENCY_HEIGHT = 640, 250, 310
 
 Data = Sequence[Mapping[str, Value]]
 
-# The palette of Okabe and Ito, whose colours differ for readers with common colour deficiencies.
-_BOARDS = {"H100": "#0072B2", "H200": "#009E73", "MI300X": "#CC79A7", "A100": "#E69F00"}
-_COLOURS = ("#D55E00", "#E69F00", "#56B4E9", INK, "#0072B2", "#009E73", "#CC79A7")
-_SHAPES = ("circle", "square", "diamond", "cross")
-_PUBLISHED_SHAPES = {
-    "H100": "triangle-up",
-    "H200": "triangle-down",
-    "MI300X": "triangle-right",
-    "A100": "triangle-left",
-}
-_PUBLISHED_DASH = (5, 3)
-_DASHES = ((1, 0), (8, 2), (2, 2), (8, 2, 2, 2))
-_OTHER_COLOUR = "#888888"
 CROSS = "M-1,-1L1,1M1,-1L-1,1"
 # The default locale of D3 groups digits by commas. The page groups them by narrow spaces.
 _GROUPED_DIGITS = "replace(format(datum.value, ',~r'), /,/g, '\u202f')"
 HOVER_LAYER = "hover"
 """Name of a layer that only reacts to the pointer. A static picture leaves it out."""
-_LETTER_PX = 8
+_TWO_COLUMNS_PX = 420
 NARROW_PX = 320
 """Width below which a chart has smaller letters and no labels at points, as on a phone."""
 _MAX_LEGEND_ENTRIES = 18
@@ -80,66 +75,69 @@ class LineStyles:
     colour: alt.Scale
     shape: alt.Scale
     dash: alt.Scale
+    fill_opacity: alt.Scale
     legend: alt.Legend
 
 
 def assign_styles(data: Data) -> LineStyles:
-    """Assign a colour, a shape and a dash pattern to each line, submitted lines first.
+    """Give each line the look of its board, setting and provenance (`encoding`).
 
-    A line has the colour of its board. If two submitted lines have the same board, submitted
-    lines get colours that no published line has. Published lines are dashed with triangles.
+    Lines with one look share an entry of the legend.
     """
-    boards_by_line = {str(row["line"]): str(row["model"]) for row in data}
-    published_lines = {str(row["line"]) for row in data if row["standing"] == "published"}
-    submitted_lines = [line for line in boards_by_line if line not in published_lines]
-    lines = [*submitted_lines, *(line for line in boards_by_line if line in published_lines)]
-    # Two lines of one board need different colours, for example tuned and baseline.
-    boards_repeat = len({boards_by_line[line] for line in submitted_lines}) < len(submitted_lines)
-    published_colours = {_BOARDS.get(boards_by_line[line]) for line in published_lines}
-    # Submitted lines must not be taken for published ones.
-    free_colours = [colour for colour in _COLOURS if colour not in published_colours]
-    colours = [
-        free_colours[submitted_lines.index(n) % len(free_colours)]
-        if boards_repeat and n in submitted_lines
-        else _BOARDS.get(boards_by_line[n], _OTHER_COLOUR)
-        for n in lines
-    ]
-    shapes = [
-        _SHAPES[submitted_lines.index(n) % len(_SHAPES)]
-        if n in submitted_lines
-        else _PUBLISHED_SHAPES.get(boards_by_line[n], "stroke")
-        for n in lines
-    ]
-    dashes = [
-        # More lines than colours differ by their dash pattern.
-        _DASHES[submitted_lines.index(n) // len(free_colours) % len(_DASHES)]
-        if n in submitted_lines
-        else _PUBLISHED_DASH
-        for n in lines
-    ]
-    return _make_styles(lines, colours, shapes, dashes)
+    looks = {str(row["line"]): find_look(row) for row in data}
+    lines_by_label: dict[str, str] = {}
+    # Measured looks come first.
+    for line, look in sorted(looks.items(), key=lambda item: (item[1].provenance, item[1].label)):
+        lines_by_label.setdefault(look.label, line)
+    return _make_styles(looks, {line: label for label, line in lines_by_label.items()})
 
 
 def assign_line_styles(shapes: Mapping[str, str], published_lines: Set[str]) -> LineStyles:
     """A colour for each line, whatever its board. `shapes` has the shape of the points of each
     line. Published lines are dashed."""
-    lines = list(shapes)
-    colours = [_COLOURS[n % len(_COLOURS)] for n in range(len(lines))]
-    dashes = [_PUBLISHED_DASH if line in published_lines else _DASHES[0] for line in lines]
-    return _make_styles(lines, colours, list(shapes.values()), dashes)
+    looks = {
+        line: _LineLook(
+            colour=PALETTE[n % len(PALETTE)],
+            shape=shape,
+            dash=DASHES["published" if line in published_lines else "measured"],
+            fill_opacity=FILL_OPACITIES["published" if line in published_lines else "measured"],
+        )
+        for n, (line, shape) in enumerate(shapes.items())
+    }
+    return _make_styles(looks, {line: line for line in looks})
+
+
+@dataclass(frozen=True)
+class _LineLook:
+    """A look that does not follow from a board."""
+
+    colour: str
+    shape: str
+    dash: tuple[int, ...]
+    fill_opacity: float
 
 
 def _make_styles(
-    lines: Sequence[str],
-    colours: Sequence[str],
-    shapes: Sequence[str],
-    dashes: Sequence[Sequence[int]],
+    looks: Mapping[str, Look | _LineLook], legend_labels: Mapping[str, str]
 ) -> LineStyles:
+    """The scales of lines by their names. `legend_labels` has the lines that stand in the legend,
+    with their labels there."""
+    lines = list(looks)
+    # JSON is a literal of the expressions of Vega.
+    labels = json.dumps(dict(legend_labels), ensure_ascii=False)
     return LineStyles(
-        colour=alt.Scale(domain=list(lines), range=list(colours)),
-        shape=alt.Scale(domain=list(lines), range=list(shapes)),
-        dash=alt.Scale(domain=list(lines), range=list(dashes)),
+        colour=alt.Scale(domain=lines, range=[look.colour for look in looks.values()]),
+        shape=alt.Scale(domain=lines, range=[look.shape for look in looks.values()]),
+        dash=alt.Scale(domain=lines, range=[look.dash for look in looks.values()]),
+        # Opacities have a continuous scale unless the type is stated.
+        fill_opacity=alt.Scale(
+            type="ordinal",
+            domain=lines,
+            range=[look.fill_opacity for look in looks.values()],
+        ),
         legend=alt.Legend(
+            values=list(legend_labels),
+            labelExpr=f"({labels})[datum.label]",
             # Symbols of dashed lines are too small to show the dashes.
             symbolDash=[1, 0],
             symbolOpacity=1,
@@ -147,8 +145,9 @@ def _make_styles(
             labelFontSize=alt.ExprRef(f"width < {NARROW_PX} ? 10 : 12"),
             # Vega cuts labels at 160 px. On a wide page there is more room.
             labelLimit=alt.ExprRef("max(120, width - 20)"),
-            # Long names of lines take the full width, so the legend then has one column.
-            columns=alt.ExprRef(f"width < {2 * _LETTER_PX * max(map(len, lines))} ? 1 : 2"),
+            # Vega lays the legend out before it knows how much the axis takes of the width, so both
+            # widths must give the same number of columns.
+            columns=alt.ExprRef(f"width < {_TWO_COLUMNS_PX} ? 1 : 2"),
         ),
     )
 
@@ -211,14 +210,19 @@ def draw_points(
     legend: bool = True,
     field: str = "line",
 ) -> Any:
-    """Points of lines, whose names are in `field`: hollow if the cap is in doubt or the result wins
-    nothing, larger if the Vega expression `large_if` is true."""
+    """Points of lines, whose names are in `field`: hollow if the cap is in doubt, the figure is
+    implausible or the result wins nothing, faint if published or simulated, larger if the Vega
+    expression `large_if` is true."""
     legend_spec = styles.legend if legend else None
     return base.mark_point(strokeWidth=1.5, opacity=1, tooltip={"content": "data"}).encode(
         stroke=alt.Stroke(f"{field}:N", scale=styles.colour, legend=legend_spec),
         fill=alt.Fill(f"{field}:N", scale=styles.colour, legend=legend_spec),
         shape=alt.Shape(f"{field}:N", scale=styles.shape, legend=legend_spec),
-        fillOpacity=alt.condition("datum.doubt || datum.withheld", alt.value(0), alt.value(1)),
+        fillOpacity=alt.condition(
+            "datum.doubt || datum.withheld || datum.implausible",
+            alt.value(0),
+            alt.FillOpacity(f"{field}:N", scale=styles.fill_opacity, legend=legend_spec),
+        ),
         size=alt.condition(large_if, alt.value(190), alt.value(60)),
     )
 
@@ -231,8 +235,9 @@ def draw_crosses(base: Any) -> Any:
 
 
 def build_spec(chart: Any, height: int = HEIGHT) -> Json:
-    """The Vega-Lite of a chart that is as wide as its container."""
-    sized_chart = chart.properties(
+    """The Vega-Lite of a chart that is as wide as its container. It always has layers."""
+    layered_chart = chart if isinstance(chart, alt.LayerChart) else alt.layer(chart)
+    sized_chart = layered_chart.properties(
         width="container", height=height, autosize={"type": "fit-x", "contains": "padding"}
     )
     # The tests validate every kind of chart, so a report need not.
@@ -241,3 +246,20 @@ def build_spec(chart: Any, height: int = HEIGHT) -> Json:
     chart_spec.pop("$schema", None)
     chart_spec.pop("config", None)
     return chart_spec
+
+
+def mark_simulated(chart_spec: Json) -> Json:
+    """The Vega-Lite with the word `simulated` across the plot, behind the marks."""
+    word = {
+        "data": {"values": [{}]},
+        "mark": {
+            "type": "text",
+            "text": "simulated",
+            "fontSize": {"expr": "min(48, width / 8)"},
+            "fontWeight": "bold",
+            "opacity": 0.45,
+            "x": {"expr": "width / 2"},
+            "y": {"expr": "height / 2"},
+        },
+    }
+    return {**chart_spec, "layer": [word, *chart_spec["layer"]]}

@@ -45,7 +45,7 @@ def build_fixed_work_chart(table: ReportTable) -> list[Chart]:
         Chart(
             id=f"{table.id}-batch",
             title=title,
-            about="Both axes are logarithmic. Triangles on dashed lines: published figures. "
+            about="Both axes are logarithmic. Faint points on dashed lines: published figures. "
             "Without a node meter, the rest of the node is assumed.",
             alt=f"{title}, {len(data)} points. The table has the same values.",
             table=table,

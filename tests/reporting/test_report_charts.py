@@ -28,6 +28,7 @@ from support.report.html import unpack_tables, unpack_values
 
 from reporting.charts import build_charts, compact, draw
 from reporting.charts.chart import Chart
+from reporting.charts.encoding import GREEN, PALETTE
 from reporting.charts.label_layout import place_labels
 from reporting.charts.render import to_svg, write_figures
 from reporting.charts.style import assign_styles
@@ -40,8 +41,8 @@ from rules.metrics.power.profile import envelope, with_node_overhead
 def test_every_kind_of_table_has_its_charts() -> None:
     ends = {chart.id.removeprefix("resnet50-train-") for chart in list_charts()}
     assert ends == {
-        *("results-throughput", "results-efficiency", "results-mfu", "results-energy"),
-        *("sweeps-efficiency", "sweeps-energy", "scaling-bars", "best-throughput", "tuned-pairs"),
+        *("results-throughput", "results-efficiency", "results-energy"),
+        *("sweeps-efficiency", "sweeps-energy", "scaling-bars", "tuned-pairs"),
         *("power-spread", "power-sm", "trace-1-power"),
     }
     assert build_charts(make_table("serving", {"cap_w": 700.0})) == []
@@ -101,7 +102,7 @@ def points_of(svg: str, colour: str) -> list[tuple[float, float]]:
 
 def test_points_of_the_picture_lie_where_the_rows_say() -> None:
     (chart,) = [c for c in build_charts(make_results()) if c.id.endswith("-throughput")]
-    (x0, y0), (x1, y1), (x2, y2) = points_of(to_svg(chart), "#009E73")[-3:]
+    (x0, y0), (x1, y1), (x2, y2) = points_of(to_svg(chart), GREEN)[-3:]
     # Throughput is twice the cap: caps of 300, 500 and 700 W are equally far apart, on both axes.
     assert x1 - x0 == pytest.approx(x2 - x1, abs=0.2)
     assert y0 - y1 == pytest.approx(y1 - y2, abs=0.2)
@@ -156,7 +157,7 @@ def test_charts_are_drawn_in_processes_by_one_that_has_drawn_before() -> None:
         timeout=300,
         check=True,
     )
-    assert done.stdout.split() == [b"7", b"7", b"True"]
+    assert done.stdout.split() == [b"6", b"6", b"True"]
 
 
 _DRAW_TWICE = """
@@ -178,7 +179,7 @@ if __name__ == "__main__":
 
 def test_text_of_strangers_is_no_markup_in_a_picture() -> None:
     hostile = "<script>alert(1)</script>&amp;"
-    made = make_results(make_result(400.0, 100.0, 1.0, line=hostile, mfu_percent=9.0))
+    made = make_results(make_result(400.0, 100.0, 1.0, line=hostile, model=hostile))
     for one in draw([made])[made.id]:
         assert "<script" not in one.svg
         assert any(hostile in (text.text or "") for text in Xml.fromstring(one.svg).iter("text"))
@@ -210,18 +211,92 @@ def test_what_is_in_doubt_or_cannot_be_looks_so() -> None:
     assert "Hollow" not in build_charts(make_results())[0].about
 
 
-def test_published_lines_are_dashed_triangles_and_no_submitted_line_has_their_colour() -> None:
+def test_line_has_the_look_of_its_board_setting_and_provenance_whatever_else_is_drawn() -> None:
     rows = [
-        {"line": "ours, tuned", "model": "H200", "standing": "closed"},
-        {"line": "ours, baseline", "model": "H200", "standing": "closed"},
+        {"line": "tuned", "model": "H200", "standing": "closed", **_BF16},
+        {"line": "baseline", "model": "H200", "standing": "closed", **_BF16, "variant": "baseline"},
         {"line": "paper", "model": "H200", "standing": "published"},
+        {"line": "demo", "model": "H200", "standing": "demo", **_BF16, "provenance": "simulated"},
+        {"line": "other", "model": "H100", "standing": "closed", **_BF16},
     ]
-    look = assign_styles(rows)
-    assert look.shape.range[2].startswith("triangle") and not any(
-        s.startswith("triangle") for s in look.shape.range[:2]
+    styles = assign_styles(rows)
+    colour, shape, dash, fill = (
+        dict(zip(scale.domain, scale.range, strict=True))
+        for scale in (styles.colour, styles.shape, styles.dash, styles.fill_opacity)
     )
-    assert look.dash.range[2] != look.dash.range[0]
-    assert len(set(look.colour.range)) == 3
+    assert len({colour[line] for line in ("tuned", "baseline", "paper", "demo")}) == 1
+    assert colour["other"] != colour["tuned"]
+    assert shape["tuned"] == shape["demo"] == shape["other"] != shape["baseline"]
+    assert dash["tuned"] == dash["baseline"] == (1, 0)
+    assert len({dash[line] for line in ("tuned", "paper", "demo")}) == 3
+    assert fill["tuned"] == 1 > fill["paper"] > 0 and fill["demo"] < 1
+    for row in rows:
+        alone = assign_styles([row])
+        assert (alone.colour.range, alone.shape.range) == (
+            [colour[str(row["line"])]],
+            [shape[str(row["line"])]],
+        )
+
+
+_BF16 = {"variant": "tuned", "precision": "bf16"}
+
+
+def test_lines_of_one_look_share_an_entry_of_the_legend() -> None:
+    rows = [{"line": line, "model": "H200", "standing": "closed", **_BF16} for line in ("a", "b")]
+    legend = assign_styles(rows).legend
+    assert legend.values == ["a"] and "H200 · tuned bf16" in legend.labelExpr
+
+
+def test_colours_of_charts_stand_out_on_paper_and_card_in_both_themes() -> None:
+    css = (Path(__file__).parents[2] / "reporting/templates/report.css").read_text()
+    backgrounds = [
+        "#" + "".join(2 * c for c in name) if len(name) == 3 else f"#{name}"
+        for name in re.findall(r"--(?:paper|card): #([0-9a-f]+)", css)
+    ]
+    drawn = {
+        colour.casefold()
+        for chart in list_charts()
+        for colour in re.findall(r"#[0-9A-Fa-f]{6}", json.dumps(without_areas(chart.spec)))
+    }
+    assert len(backgrounds) >= 4 and drawn
+    for colour in {*drawn, *(colour.casefold() for colour in PALETTE)}:
+        ratios = [contrast(colour, background) for background in backgrounds]
+        assert min(ratios) >= 3, f"{colour} on {backgrounds[ratios.index(min(ratios))]}"
+
+
+def without_areas(spec: Any) -> Any:
+    """The spec without the shades of epochs, which are areas behind the marks."""
+    if isinstance(spec, dict):
+        if spec.get("encoding", {}).get("x2", {}).get("field") == "end":
+            return {}
+        return {key: without_areas(value) for key, value in spec.items()}
+    return [without_areas(value) for value in spec] if isinstance(spec, list) else spec
+
+
+def contrast(first: str, second: str) -> float:
+    """The contrast ratio of two colours (WCAG 2.2, section 1.4.11)."""
+    darker, lighter = sorted(map(luminance, (first, second)))
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[n : n + 2], 16) / 255 for n in (1, 3, 5)]
+    red, green, blue = (p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def test_simulated_results_say_so_across_the_plot() -> None:
+    def count_words(**fields: Any) -> float:
+        table = make_table(
+            "results", *(make_result(cap, cap, 900 / cap, **fields) for cap in (300.0, 700.0))
+        )
+        svgs = [to_svg(chart) for chart in build_charts(table)]
+        assert svgs
+        return [text.text or "" for svg in svgs for text in Xml.fromstring(svg).iter("text")].count(
+            "simulated"
+        ) / len(svgs)
+
+    assert count_words(provenance="simulated") == 1 and count_words(provenance="measured") == 0
 
 
 def test_peak_and_front_leave_out_what_is_in_doubt() -> None:

@@ -31,7 +31,8 @@ NUMBERS = (
     "sm_mhz",
     "speed_up",
 )
-TEXTS = ("line", "model", "standing", "doubt", "implausible", "by", "unit")
+FACETS = ("variant", "precision", "provenance")
+TEXTS = ("line", "model", "standing", *FACETS, "doubt", "implausible")
 MARKS = ("front", "peak", "front_node", "peak_node", "best")
 
 
@@ -124,13 +125,6 @@ CHART_TABLES = (
         ),
     ),
     make_table("scaling", *({"count": n, "speed_up": n * 0.9, "cap_w": 700.0} for n in (4, 8))),
-    make_table(
-        "best",
-        *(
-            {"by": "throughput", "cap_w": cap, "value": cap * 3, "unit": "images/s"}
-            for cap in (400.0, 700.0)
-        ),
-    ),
     make_table("tuned", {"cap_w": 700.0, RATE: 7444.0, "baseline_rate": 2500.0}),
     make_table(
         "power",

@@ -1,0 +1,98 @@
+"""How a result looks in every chart: hue by board, shape by setting, fill and line by provenance.
+
+Each look follows from names alone, so a system looks the same in all charts of all reports, on
+screens and on paper. docs/reading-a-report.md describes the encoding for readers.
+"""
+
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, cast
+
+from reporting.report_table import Value
+
+Provenance = Literal["measured", "published", "simulated"]
+
+BLUE, GREEN, PURPLE, BROWN = "#0072B2", "#00936B", "#B5449B", "#B36B00"
+RED, VIOLET, TEAL, OLIVE = "#D1491B", "#7B68D0", "#178A9C", "#7D7F1A"
+PALETTE = (BLUE, GREEN, PURPLE, BROWN, RED, VIOLET, TEAL, OLIVE)
+"""Hues of medium luminance: each has a contrast of 3:1 or more on the light and on the dark
+background of the page and its cards."""
+
+_BOARD_HUES = {
+    "H100": BLUE,
+    "H200": GREEN,
+    "MI300X": PURPLE,
+    "A100": BROWN,
+    "B200": RED,
+    "B300": VIOLET,
+    "GH200": TEAL,
+    "MI355X": OLIVE,
+}
+_SETTING_SHAPES = {
+    # Papers seldom state the precision of a figure.
+    "": "triangle-up",
+    "tuned bf16": "circle",
+    "baseline tf32": "square",
+    "baseline bf16": "diamond",
+    "fp8": "cross",
+}
+_OTHER_SHAPES = ("triangle-down", "triangle-right", "triangle-left")
+DASHES: Mapping[Provenance, tuple[int, ...]] = {
+    "measured": (1, 0),
+    "published": (5, 3),
+    "simulated": (1, 3),
+}
+FILL_OPACITIES: Mapping[Provenance, float] = {"measured": 1, "published": 0.3, "simulated": 0.3}
+
+
+@dataclass(frozen=True)
+class Look:
+    """How the points and the line of a result are drawn."""
+
+    board: str
+    setting: str
+    """Variant and precision; empty if neither is stated."""
+    provenance: Provenance
+
+    @property
+    def label(self) -> str:
+        """The text of the look in a legend, such as `H200 · tuned bf16`."""
+        origin = "" if self.provenance == "measured" else self.provenance
+        return " · ".join(part for part in (self.board, self.setting, origin) if part)
+
+    @property
+    def colour(self) -> str:
+        return _BOARD_HUES.get(self.board) or _choose(self.board, PALETTE)
+
+    @property
+    def shape(self) -> str:
+        return _SETTING_SHAPES.get(self.setting) or _choose(self.setting, _OTHER_SHAPES)
+
+    @property
+    def dash(self) -> tuple[int, ...]:
+        return DASHES[self.provenance]
+
+    @property
+    def fill_opacity(self) -> float:
+        return FILL_OPACITIES[self.provenance]
+
+
+def find_look(row: Mapping[str, Value]) -> Look:
+    """The look of a row of a table, by its board, variant, precision and provenance."""
+    variant, precision = (str(row.get(key) or "") for key in ("variant", "precision"))
+    # The variant `fp8` has the name of its precision.
+    setting = precision if variant in ("", precision) else f"{variant} {precision}".strip()
+    return Look(str(row["model"]), setting, find_provenance(row))
+
+
+def find_provenance(row: Mapping[str, Value]) -> Provenance:
+    """Whether the row was measured, published or simulated."""
+    standing = "published" if row.get("standing") == "published" else "measured"
+    return cast(Provenance, row.get("provenance") or standing)
+
+
+def _choose(name: str, values: tuple[str, ...]) -> str:
+    """A value that depends on the name alone, for names without a value of their own. Two names
+    can share one; legend and tooltip then tell them apart."""
+    return values[zlib.crc32(name.encode()) % len(values)]
