@@ -18,6 +18,7 @@ from reporting.sections.nodes import racks
 from reporting.sections.nodes.fixed_work import build_fixed_work_table
 from reporting.sections.nodes.power import build_node_gain_table, build_node_table
 from reporting.sections.repeats import ReportSpread, measure_spread
+from reporting.sections.serving import build_serving_table
 from reporting.sections.spread import build_epochs_table, build_repeats_table
 from reporting.sections.sweeps.axes import build_axis_tables
 from reporting.sections.sweeps.caps import build_peak_table, build_sweep_table, find_sweeps
@@ -186,13 +187,13 @@ def _build_compared_tables(
     if not compared:
         return
     yield results.build_results_table(
-        workload, compared, link, f"{workload.id}-results", f"{workload.title}: results"
+        workload, compared, link, f"{workload.id}-results", f"{workload.title}: results", spread
     )
     tables = (
         compare.build_best_table(workload, compared, link, f"{workload.id}-best", spread),
         compare.build_compare_table(workload, compared, link, f"{workload.id}-compare", spread),
         compare.build_tuned_table(workload, submitted, link, f"{workload.id}-tuned", spread),
-        results.build_serving_table(workload, submitted, link, f"{workload.id}-serving"),
+        build_serving_table(workload, submitted, link, f"{workload.id}-serving"),
         build_token_energy_table(
             workload,
             submitted,
@@ -202,7 +203,7 @@ def _build_compared_tables(
         build_like_table(workload, submitted, published, link, f"{workload.id}-like"),
     )
     yield from (table for table in tables if table is not None)
-    yield from _build_run_tables(workload, submitted, link, workload.id, "")
+    yield from _build_run_tables(workload, submitted, link, workload.id, "", spread)
 
 
 def _build_demo_tables(
@@ -212,16 +213,22 @@ def _build_demo_tables(
         return
     id = f"{workload.id}-demo"
     # Demo runs have no compared tables: nothing ranks them.
-    yield from _build_run_tables(workload, demo, link, id, "demo, ")
+    yield from _build_run_tables(workload, demo, link, id, "demo, ", None)
     yield results.build_results_table(
         workload, demo, link, f"{id}-results", f"{workload.title}: demo runs, not compared"
     )
 
 
 def _build_run_tables(
-    workload: Workload, rows: Sequence[ResultRow], link: BundleLink, id: str, prefix: str
+    workload: Workload,
+    rows: Sequence[ResultRow],
+    link: BundleLink,
+    id: str,
+    prefix: str,
+    spread: ReportSpread | None,
 ) -> Iterator[ReportTable]:
-    """The tables of sweeps, of scaling, of clocks and power, and of power over time."""
+    """The tables of sweeps, of scaling, of clocks and power, and of power over time. Without
+    `spread`, the rows are not compared."""
     title_suffix = ", not compared" if prefix else ""
     if sweeps := find_sweeps(rows):
         yield build_sweep_table(
@@ -246,7 +253,7 @@ def _build_run_tables(
     yield from build_axis_tables(workload, rows, link, id, prefix)
     if scaled_runs := find_scaled_runs(rows):
         title = f"{workload.title}: {prefix}scaling over accelerators{title_suffix}"
-        yield build_scaling_table(workload, scaled_runs, link, f"{id}-scaling", title)
+        yield build_scaling_table(workload, scaled_runs, link, f"{id}-scaling", title, spread)
     title = f"{workload.title}: {prefix}node power{title_suffix}"
     if (nodes := build_node_table(workload, rows, link, f"{id}-nodes", title)) is not None:
         yield nodes
@@ -255,7 +262,7 @@ def _build_run_tables(
         yield idle
     if rows:
         title = f"{workload.title}: {prefix}epochs within each run"
-        yield build_epochs_table(workload, rows, link, f"{id}-epochs", title)
+        yield build_epochs_table(workload, rows, link, f"{id}-epochs", title, spread)
         title = f"{workload.title}: {prefix}spread of repeats"
         yield build_repeats_table(workload, rows, link, f"{id}-repeats", title)
         yield results.build_power_table(

@@ -74,6 +74,8 @@ class RunRecord:
     activity: Activity
     node: NodeHeadline | None
     """What node meters measured; None without figures of nodes."""
+    node_spread: PowerSpread | None
+    """Of the power of all nodes together on a grid of 1 s; None without figures of nodes."""
     idle: IdleSummary | None
     """Idle power and preparation; None if the run did not record them."""
 
@@ -188,7 +190,7 @@ def summarize_bundle(bundle: Bundle) -> RunRecord:
     figures = bundle.figures
     if figures is None:
         raise metrics.MetricsError(bundle.figures_error)
-    idle = idle_from_json(bundle.result)
+    idle, node_figures = idle_from_json(bundle.result), bundle.node_figures
     return RunRecord(
         path=bundle.path,
         kind=submission_key(bundle),
@@ -212,7 +214,8 @@ def summarize_bundle(bundle: Bundle) -> RunRecord:
         activity=compute_activity(
             bundle.declaration, bundle.scored_parts, bundle.spans, figures.energy_of_record
         ),
-        node=None if bundle.node_figures is None else bundle.node_figures.headline,
+        node=None if node_figures is None else node_figures.headline,
+        node_spread=None if node_figures is None else node_figures.spread,
         # N118 has compared the stated figures with the evidence.
         idle=None if idle is None else summarize_idle(idle, figures.headline),
     )

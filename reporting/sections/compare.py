@@ -23,6 +23,7 @@ from reporting.sections.cells import (
     name_line,
 )
 from reporting.sections.repeats import (
+    BOARD_LIMIT_COLUMN,
     JOULES,
     NO_REPEATS,
     RATE,
@@ -30,6 +31,7 @@ from reporting.sections.repeats import (
     ReportSpread,
     Setting,
     join_repeats,
+    make_limit_cells,
     make_repeat_cells,
     make_run_cells,
 )
@@ -84,7 +86,7 @@ def build_compare_table(
     if not any(len(group) > 1 for group in groups):
         return None
     cells: list[Cells] = []
-    for group, names in zip(groups, map(_name_settings, groups), strict=True):
+    for group, names in zip(groups, map(name_settings, groups), strict=True):
         cells += [
             {
                 **_make_comparison_cells(setting, group[0], link, spread),
@@ -141,7 +143,7 @@ def _get_throughput(setting: Setting) -> float:
     return setting.mean.items_per_s_per_accelerator.value
 
 
-def _name_settings(settings: Sequence[Setting]) -> list[str]:
+def name_settings(settings: Sequence[Setting]) -> list[str]:
     """A unique name for each setting: its label, with a number if the label repeats. Settings with
     one label differ in batch size, for example. Without the number, a reader could not choose the
     second as the baseline."""
@@ -316,6 +318,7 @@ def build_tuned_table(
         Column("joules_percent", "energy change", "%", "signed"),
         Column("joules_told", "energy comparison", about=COMPARISON_ABOUT),
         Column("against", "baseline configuration"),
+        BOARD_LIMIT_COLUMN,
     )
     about = format_about(
         spread,
@@ -347,4 +350,4 @@ def _make_tuned_cells(
         ("baseline_joules", baseline.mean.joules_per_item),
     ):
         cells |= drop_kind(make_figure_cells(key, value))
-    return cells
+    return cells | make_limit_cells(spread, RATE)

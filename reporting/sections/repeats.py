@@ -30,6 +30,15 @@ RUN_COLUMNS = (
     Column("runs", "runs", "", "count", about="repeats that the figures are the mean of"),
     Column("boards_n", "boards", "", "count", about="different boards that the repeats ran on"),
 )
+BOARD_LIMIT_COLUMN = Column(
+    "board_limit_percent",
+    "board spread",
+    "%",
+    "number",
+    2,
+    about="least difference of two runs on different boards that counts",
+    hidden=True,
+)
 MIN_DEGREES_OF_FREEDOM = 3
 """With fewer, the spread of the runs of a report is too uncertain to judge by."""
 
@@ -184,6 +193,13 @@ NO_REPEATS = ReportSpread(
     {RATE: FigureSpread(None, None), JOULES: FigureSpread(None, None)}, 0, 0, 0
 )
 """A report whose runs tell nothing about boards."""
+
+
+def make_limit_cells(spread: ReportSpread | None, figure: str) -> Cells:
+    """The cell of `BOARD_LIMIT_COLUMN` for a figure, `RATE` or `JOULES`; empty where results are
+    not compared."""
+    limit = spread.by_figure[figure].get_single_limit_percent(False) if spread else None
+    return {BOARD_LIMIT_COLUMN.key: limit}
 
 
 def measure_spread(rows: Sequence[ResultRow]) -> ReportSpread:

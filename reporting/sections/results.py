@@ -1,5 +1,5 @@
-"""The tables of single results: all runs and published figures of a workload, the latency of
-servers, and clocks and power."""
+"""The tables of single results: all runs and published figures of a workload, and clocks and
+power."""
 
 from collections.abc import Sequence
 
@@ -20,16 +20,29 @@ from reporting.sections.cells import (
 )
 from reporting.sections.control import CONTROL_COLUMNS, make_control_cells
 from reporting.sections.data_sheets.naive import NAIVE_COLUMNS, make_naive_cells
-from reporting.sections.repeats import RUN_COLUMNS, join_repeats, make_run_cells
+from reporting.sections.repeats import (
+    BOARD_LIMIT_COLUMN,
+    JOULES,
+    RUN_COLUMNS,
+    ReportSpread,
+    join_repeats,
+    make_limit_cells,
+    make_run_cells,
+)
 from rules.metrics.power.profile import with_node_overhead
 from rules.metrics.uncertainty.systematic import SENSOR_ACCURACY, compute_sensor_term
 from rules.workloads import Workload
 
 
 def build_results_table(
-    workload: Workload, rows: Sequence[ResultRow], link: BundleLink, id: str, title: str
+    workload: Workload,
+    rows: Sequence[ResultRow],
+    link: BundleLink,
+    id: str,
+    title: str,
+    spread: ReportSpread | None = None,
 ) -> ReportTable:
-    """Every result, in the order of `rows`."""
+    """Every result, in the order of `rows`. Without `spread`, results are not compared."""
     columns = add_mark_columns(
         *_SETTING_COLUMNS,
         *_make_result_figure_columns(workload.item, rows),
@@ -37,8 +50,10 @@ def build_results_table(
         Column("accelerator", "accelerator", hidden=True),
         Column("held", "cap held", hidden=True),
         *(Column(key, about, hidden=True, about=about) for key, about in _FRONT_COLUMNS.items()),
+        BOARD_LIMIT_COLUMN,
     )
-    cells = tuple(_make_all_result_cells(rows, link))
+    limit_cells = make_limit_cells(spread, JOULES)
+    cells = tuple(row_cells | limit_cells for row_cells in _make_all_result_cells(rows, link))
     return ReportTable(id, title, columns, cells, RESULTS_ABOUT)
 
 
@@ -294,76 +309,5 @@ def _make_power_cells(row: ResultRow, link: BundleLink) -> Cells:
         "run_s": run.activity.run_s,
         "run_kj": run.activity.run_energy_j / 1e3,
         "held": row.cap_enforced,
-        **make_mark_cells(row, link),
-    }
-
-
-def build_serving_table(
-    workload: Workload, rows: Sequence[ResultRow], link: BundleLink, id: str
-) -> ReportTable | None:
-    """The latencies of servers; None without a server."""
-    serving_rows = [row for row in rows if row.provenance and row.provenance.run.serving]
-    if not serving_rows:
-        return None
-    latencies = (
-        ("ttft_s", "time to first token"),
-        ("tpot_s", "time per output token"),
-        ("latency_s", "request latency"),
-    )
-    columns = add_mark_columns(
-        Column("line", "configuration"),
-        Column("cap_w", "cap", "W per accelerator", "count"),
-        Column("prompt_tokens", "prompt", "tokens", "count"),
-        Column("output_tokens", "output", "tokens", "count"),
-        Column("load", "load"),
-        Column("requests", "requests", "", "count"),
-        Column("input_tokens_per_s", "input throughput", "tokens/s", "number"),
-        *(
-            Column(f"{key}_{p}", f"{title}, {p}", "s", "number", 3)
-            for key, title in latencies
-            for p in ("p50", "p95", "p99")
-        ),
-    )
-    about = (
-        "Latencies of all requests that ended in scored epochs: median (p50), 95th and 99th "
-        "percentile."
-    )
-    title = "serving latency"
-    return ReportTable(
-        id,
-        f"{workload.title}: {title}",
-        columns,
-        tuple(_make_serving_cells(row, link) for row in serving_rows),
-        about,
-    )
-
-
-def _make_serving_cells(row: ResultRow, link: BundleLink) -> Cells:
-    assert row.provenance is not None
-    serving, requests = row.provenance.run.serving, row.provenance.run.requests
-    assert serving is not None and requests is not None
-    in_flight_limit = f"{requests.concurrency:,} in flight".replace(",", "\u202f")
-    rate = requests.rate_per_s
-    load = (
-        f"closed loop, {in_flight_limit}"
-        # A closed loop has no arrival rate: the next request starts when one ends.
-        if rate is None
-        else f"Poisson arrivals, {rate:g} per s, at most {in_flight_limit}"
-    )
-    return {
-        "prompt_tokens": requests.prompt_tokens,
-        "output_tokens": requests.output_tokens,
-        "load": load,
-        "requests": serving.requests,
-        "input_tokens_per_s": serving.input_tokens_per_s,
-        **{
-            f"{key}_{percentile}": time_s
-            for key, percentiles in (
-                ("ttft_s", serving.ttft_s),
-                ("tpot_s", serving.tpot_s),
-                ("latency_s", serving.latency_s),
-            )
-            for percentile, time_s in vars(percentiles).items()
-        },
         **make_mark_cells(row, link),
     }

@@ -10,20 +10,25 @@ from reporting.sections.cells import (
     Cells,
     add_mark_columns,
     drop_kind,
+    list_boards,
     make_figure_cells,
     make_figure_columns,
     make_mark_cells,
 )
-from reporting.sections.compare import format_label
+from reporting.sections.compare import format_label, name_settings
 from reporting.sections.repeats import (
+    BOARD_LIMIT_COLUMN,
     JOULES,
     RATE,
     RUN_COLUMNS,
+    ReportSpread,
     Setting,
     join_repeats,
+    make_limit_cells,
     make_repeat_cells,
     make_run_cells,
 )
+from rules.metrics.comparison import relative_percent
 from rules.metrics.uncertainty.repeats import Component
 from rules.metrics.uncertainty.within_run import EpochSeries
 from rules.workloads import Workload
@@ -32,9 +37,15 @@ _SERIES = (("rate", "throughput"), ("joules", "energy"))
 
 
 def build_epochs_table(
-    workload: Workload, rows: Sequence[ResultRow], link: BundleLink, id: str, title: str
+    workload: Workload,
+    rows: Sequence[ResultRow],
+    link: BundleLink,
+    id: str,
+    title: str,
+    spread: ReportSpread | None = None,
 ) -> ReportTable:
-    """Interval, autocorrelation and drift of each run over its scored epochs."""
+    """Interval, autocorrelation and drift of each run over its scored epochs, and its distance from
+    the mean of its setting. Without `spread`, settings are not compared."""
     rate, joules, _ = make_figure_columns(workload.item)
     columns = [Column("line", "run"), Column("cap_w", "cap", "W per accelerator", "count")]
     for figure, (prefix, name) in zip((rate, joules), _SERIES, strict=True):
@@ -62,12 +73,74 @@ def build_epochs_table(
                 2,
             ),
         ]
+    columns += _SETTING_COLUMNS
     about = (
         "Intervals are within this run: they hold for repeating the epochs, not for another run or "
         "board, and not for the error of the sensor. They take the autocorrelation into account."
     )
-    cells = tuple(_make_epoch_cells(row, link) for row in rows if row.provenance)
+    limit_cells = make_limit_cells(spread, JOULES)
+    cells = tuple(row_cells | limit_cells for row_cells in _make_all_epoch_cells(rows, link))
     return ReportTable(id, title, add_mark_columns(*columns), cells, about)
+
+
+_SETTING_COLUMNS = (
+    Column("setting", "setting", hidden=True),
+    Column("board", "board of the run", hidden=True, about="end of the UUID of each board"),
+    Column("runs", "runs of the setting", "", "count", hidden=True),
+    Column("joules_mean", "mean energy of the setting", hidden=True),
+    Column(
+        "off_mean_percent",
+        "energy against the mean of the setting",
+        "%",
+        "signed",
+        hidden=True,
+    ),
+    Column(
+        "mean_percent",
+        "mean of the setting",
+        "%",
+        "signed",
+        hidden=True,
+        interval=True,
+        about="0, with the interval over runs of the mean",
+    ),
+    BOARD_LIMIT_COLUMN,
+)
+
+
+def _make_all_epoch_cells(rows: Sequence[ResultRow], link: BundleLink) -> list[Cells]:
+    submitted = [row for row in rows if row.provenance]
+    settings = join_repeats(submitted)
+    setting_cells = {
+        id(row): _make_setting_cells(row, setting, name)
+        for setting, name in zip(settings, name_settings(settings), strict=True)
+        for row in setting.rows
+    }
+    return [_make_epoch_cells(row, link) | setting_cells[id(row)] for row in submitted]
+
+
+def _make_setting_cells(row: ResultRow, setting: Setting, name: str) -> Cells:
+    """The cells of `_SETTING_COLUMNS`. Rows that win nothing do not count in the mean, unless the
+    setting has no others."""
+    setting = Setting([run for run in setting.rows if run.may_win] or setting.rows)
+    cells: Cells = {"setting": name, "board": list_boards(row), "runs": setting.runs}
+    mean = setting.mean.joules_per_item
+    if mean is None or row.joules_per_item is None:
+        return cells
+    cells |= {
+        "joules_mean": mean.value,
+        "off_mean_percent": relative_percent(row.joules_per_item.value, mean.value),
+        "mean_percent": 0,
+    }
+    # One run has no interval over runs.
+    if len(setting.rows) > 1 and mean.ci95 is not None:
+        low, high = (relative_percent(end, mean.value) for end in mean.ci95)
+        cells |= {
+            "mean_percent_low": low,
+            "mean_percent_high": high,
+            "mean_percent_n": mean.n,
+        }
+    return cells
 
 
 def _make_epoch_cells(row: ResultRow, link: BundleLink) -> Cells:

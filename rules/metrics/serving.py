@@ -93,5 +93,11 @@ def compute_serving_figures(
     )
 
 
+def compute_user_rate(tpot_s: Percentiles) -> float | None:
+    """Output tokens per second that a user reads: the inverse of the median time per output token.
+    None for answers of one token, which have no such time."""
+    return 1 / tpot_s.p50 if tpot_s.p50 > 0 else None
+
+
 def _compute_percentiles(values: Floats) -> Percentiles:
     return Percentiles(*(float(np.percentile(values, percent)) for percent in (50, 95, 99)))

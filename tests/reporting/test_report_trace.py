@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from conftest import Submissions
@@ -130,9 +131,10 @@ def test_every_number_of_a_result_is_that_of_the_rules(whole: ReportPage) -> Non
             ):
                 continue
             source = SOURCES_BY_ROW[kind](row) if kind in SOURCES_BY_ROW else SOURCES[kind]
-            seen[kind] = seen.get(kind, 0) + agree(
-                row, source(whole, result), f"{row.get('line') or row} in {table.id}"
-            )
+            # The facets that the control bar filters by are numbers too.
+            wanted = {"cap_w": result.cap_w, "count": result.count} | source(whole, result)
+            name = f"{row.get('line') or row} in {table.id}"
+            seen[kind] = seen.get(kind, 0) + agree(row, wanted, name)
             traced.add(id(result))
     assert seen.keys() == {*SOURCES, *SOURCES_BY_ROW} and min(seen.values()) >= 8, (
         "each kind of table was there"
@@ -212,6 +214,7 @@ def test_peaks_are_those_of_the_rules(whole: ReportPage) -> None:
             assert between is not None
             low_w, high_w = between.cap_ci95_w or (None, None)
             wanted = {
+                "count": result.count,
                 "default_cap_w": get_default_cap_w(runs),
                 "peak_cap_w": peak.cap_w,
                 **list_estimate_columns("peak_items_per_joule", peak.items_per_joule),
@@ -223,7 +226,7 @@ def test_peaks_are_those_of_the_rules(whole: ReportPage) -> None:
             }
             checked += agree(row, wanted, f"{row['line']} in {id}")
     # The repeats of one of the two sweeps do not bound the place of its interpolated peak.
-    assert checked == 12 + 14
+    assert checked == 13 + 15
 
 
 def test_power_over_time_is_that_of_the_samples(whole: ReportPage) -> None:
@@ -253,6 +256,8 @@ def test_power_over_time_is_that_of_the_samples(whole: ReportPage) -> None:
                 "low_w": one_bin.low_w,
                 "high_w": one_bin.high_w,
                 "n": one_bin.n,
+                # The table has a tenth of a watt.
+                "mean_w": row["mean_w"],
                 "epoch": epochs[0] if epochs else None,
                 "cap_w": one.cap_w,
                 "rated_w": known.max_power_w,
@@ -260,6 +265,8 @@ def test_power_over_time_is_that_of_the_samples(whole: ReportPage) -> None:
                 "control_w": control.numbers["median_w"] if control else None,
             }
             assert agree(row, wanted, f"{row['t_s']} s in {table.id}") >= 8
+            is_near = np.abs(own.usable_power_times_s - (one_bin.from_s + one_bin.to_s) / 2) <= 0.5
+            assert row["mean_w"] == pytest.approx(own.usable_power_w[is_near].mean(), abs=0.0501)
         assert f"{len(own.usable_power_w)} readings in {len(bins)} bins" in table.about
 
 

@@ -12,7 +12,6 @@ from support.report.recomputed_page import (
     join_repeats,
     list_runs_at_cap,
     list_settings,
-    list_single_settings,
 )
 from support.report.recomputed_results import (
     JOULES,
@@ -25,7 +24,6 @@ from support.report.recomputed_results import (
 from support.report.recomputed_spread import (
     COMPARED_COLUMNS,
     count_runs,
-    find_board_limits,
     list_components,
     list_epoch_figures,
 )
@@ -34,6 +32,7 @@ from reporting.report_table import ReportTable
 from reporting.sections.planning import DEFAULTS
 from rules.declarations.run import RunDeclaration
 from rules.metrics import comparison
+from rules.metrics.figures import estimate_mean
 from rules.metrics.power.profile import share_of_control
 from rules.metrics.sweeps.gains import compare
 from rules.metrics.sweeps.points import combine, common_default_cap_w, find_reference
@@ -57,6 +56,34 @@ def add_runs(page: ReportPage, result: Result) -> Numbers:
     """The numbers of a result, and how many runs and boards its setting rests on."""
     runs = list_runs_at_cap(page, result) if result.bundle else [result]
     return add_control_share(page, result) | count_runs(runs)
+
+
+def add_board_limit(page: ReportPage, result: Result) -> Numbers:
+    """The numbers of a result, and the least difference in energy between boards that counts. No
+    run is compared with a demo run."""
+    limits = {} if result.standing == "demo" else {"board_limit_percent": page.board_limits[1]}
+    return add_runs(page, result) | limits
+
+
+def compare_with_mean(page: ReportPage, result: Result) -> Numbers:
+    """The figures of a run by epoch, and its energy against the mean of its setting."""
+    repeats = join_repeats(page, result) or list_runs_at_cap(page, result)
+    numbers = add_board_limit(page, result) | list_epoch_figures(result)
+    mean = estimate_mean([r.numbers[JOULES] for r in repeats])
+    numbers |= {
+        "runs": len(repeats),
+        "joules_mean": mean.mean,
+        "off_mean_percent": 100 * (result.numbers[JOULES] / mean.mean - 1),
+        "mean_percent": 0,
+    }
+    if mean.ci95:
+        low, high = (100 * (end / mean.mean - 1) for end in mean.ci95)
+        numbers |= {
+            "mean_percent_low": low,
+            "mean_percent_high": high,
+            "mean_percent_n": len(repeats),
+        }
+    return numbers
 
 
 def compare_with_fastest(page: ReportPage, result: Result) -> Numbers:
@@ -86,7 +113,7 @@ def compare_with_baseline(page: ReportPage, result: Result) -> Numbers:
         numbers |= {
             f"baseline_{prefix}{end}": base[f"{key}{end}"] for end in ("", "_low", "_high", "_n")
         }
-    return numbers
+    return numbers | {"board_limit_percent": page.board_limits[0]}
 
 
 def make_best_source(criterion: str) -> "Source":
@@ -120,8 +147,9 @@ def compute_scaling_row(page: ReportPage, result: Result) -> Numbers:
     ]
     # A run on one accelerator of the same system is preferred to that of another.
     single_runs = [r for r in single_runs if r.system == result.system] or single_runs
+    limits = {} if result.standing == "demo" else {"board_limit_percent": page.board_limits[0]}
     if not single_runs:
-        return dict(result.numbers)
+        return dict(result.numbers) | limits
     (single,) = combine([r.point for r in single_runs])
     scaling = compute_scaling(result.point, result.count or 0, single)
     return {
@@ -130,6 +158,7 @@ def compute_scaling_row(page: ReportPage, result: Result) -> Numbers:
         **list_estimate_columns("speed_up", scaling.speed_up),
         **list_estimate_columns("efficiency_percent", scaling.efficiency_percent),
         **list_estimate_columns("energy_per_item_ratio", scaling.energy_per_item_ratio),
+        **limits,
     }
 
 
@@ -178,7 +207,9 @@ def list_serving_figures(page: ReportPage, result: Result) -> Numbers:
     }
     token_counts = {key: request_set[key] for key in ("prompt_tokens", "output_tokens")}
     return {
-        "cap_w": result.cap_w,
+        **dict(result.numbers),
+        "user_tokens_per_s": 1 / serving.tpot_s.p50,
+        "concurrency": request_set["concurrency"],
         "requests": serving.requests,
         "input_tokens_per_s": serving.input_tokens_per_s,
         **token_counts,
@@ -224,14 +255,13 @@ def compute_planning_row(page: ReportPage, result: Result) -> Numbers:
         )
         for rate, joules in figures
     ]
-    limits = find_board_limits(list_single_settings(page))
     ranks: dict[int, int] = {}
     leader = -1
     for place, number in enumerate(sorted(range(len(settings)), key=lambda n: -scores[n])):
         is_tie = leader >= 0 and all(
             abs(value / best - 1) < limit_percent / 100
             for value, best, limit_percent in zip(
-                figures[number], figures[leader], limits, strict=True
+                figures[number], figures[leader], page.board_limits, strict=True
             )
         )
         ranks[number] = ranks[leader] if is_tie else place + 1
@@ -300,8 +330,8 @@ def list_evidence(page: ReportPage, result: Result) -> Numbers:
 
 Source = Callable[[ReportPage, Result], Numbers]
 SOURCES: Mapping[str, Source] = {
-    "results": add_runs,
-    "epochs": lambda page, result: list_epoch_figures(result),
+    "results": add_board_limit,
+    "epochs": compare_with_mean,
     "control": list_numbers,
     "factors": list_numbers,
     "system": list_numbers,

@@ -44,7 +44,8 @@ def build_naive_table(rows: Sequence[ResultRow], link: BundleLink) -> ReportTabl
     """All runs of workloads with their energy over the naive estimate, by workload and factor; None
     if there are none."""
     compared = [
-        (row.workload, row.naive.factor.mean, row)
+        # A result that wins nothing must not come first.
+        (row.workload, not row.may_win, row.naive.factor.mean, row)
         for row in rows
         if row.naive is not None and row.standing in ("closed", "open")
     ]
@@ -55,6 +56,16 @@ def build_naive_table(rows: Sequence[ResultRow], link: BundleLink) -> ReportTabl
         Column("cap_w", "cap", "W per accelerator", "count"),
         Column("power_w", "mean power", "W", "number"),
         Column("mfu_percent", "MFU", "%", "number", 3),
+        Column(
+            "achieved_tflops",
+            "achieved",
+            "TFLOP/s per accelerator",
+            "number",
+            3,
+            about="FLOPs of the model per second: throughput \u00d7 FLOPs per item",
+        ),
+        Column("peak_tflops", "dense peak", "TFLOP/s per accelerator", "number"),
+        Column("precision", "precision", about="the dense peak is that of this precision"),
         _FACTOR,
         _ESTIMATE,
     )
@@ -63,11 +74,12 @@ def build_naive_table(rows: Sequence[ResultRow], link: BundleLink) -> ReportTabl
             "workload": row.workload,
             "power_w": row.mean_power_w.value if row.mean_power_w else None,
             "mfu_percent": row.mfu.value * 100 if row.mfu else None,
+            **_make_peak_cells(row),
             **make_naive_cells(row),
             **make_mark_cells(row, link),
             "line": f"{row.workload} · {name_line(row)}",
         }
-        for _, _, row in sorted(compared, key=lambda entry: entry[:2])
+        for _, _, _, row in sorted(compared, key=lambda entry: entry[:3])
     ]
     about = (
         "Numerator: measured energy of the accelerators per item. Denominator: FLOPs per item / "
@@ -76,3 +88,14 @@ def build_naive_table(rows: Sequence[ResultRow], link: BundleLink) -> ReportTabl
     )
     title = "Measured energy over the naive estimate"
     return ReportTable("naive-factors", title, columns, tuple(cells), about)
+
+
+def _make_peak_cells(row: ResultRow) -> Cells:
+    """Achieved FLOP/s and the dense peak that the naive estimate assumes."""
+    if row.naive is None or row.mfu is None:
+        return {}
+    estimate = row.naive.estimate
+    return {
+        "achieved_tflops": estimate.compute_tflops(row.mfu.value),
+        "peak_tflops": estimate.peak_tflops,
+    }

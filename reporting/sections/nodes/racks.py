@@ -14,6 +14,7 @@ from reporting.sections.nodes.power import explain_unranked
 from reporting.sections.planning import DEFAULTS, Assumptions
 from rules.metrics import comparison
 from rules.metrics.node.racks import plan_rack
+from rules.metrics.power.profile import PowerSpread
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,8 @@ class NodePower:
     source: str
     url: str | None
     place: str | None
+    spread: PowerSpread | None = None
+    """On a grid of 1 s; None of a published node."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +117,7 @@ def list_measured_nodes(rows: Iterable[ResultRow], link: BundleLink) -> Iterator
             source=row.system,
             url=link(row.provenance.run.path),
             place=None,
+            spread=row.provenance.run.node_spread,
         )
 
 
@@ -149,10 +153,17 @@ def build_whole_nodes_table(nodes: Sequence[NodePower]) -> ReportTable | None:
         Column("source", "source", form="evidence"),
         Column("place", "place in the source"),
         *_HIDDEN,
+        Column("line", "node and source", hidden=True),
+        *(
+            Column(f"{percentile}_w", title, "W", "number", hidden=True)
+            for percentile, title in _PERCENTILES
+        ),
     )
     cells = [
         {
             **_make_node_cells(node),
+            **_make_spread_cells(node.spread),
+            "line": f"{node.source} \u00b7 {node.name}",
             "work": node.work,
             "accelerators": node.accelerators,
             "mean_w": node.mean_w,
@@ -175,6 +186,22 @@ def build_whole_nodes_table(nodes: Sequence[NodePower]) -> ReportTable | None:
     if not cells:
         return None
     return ReportTable("whole-nodes", "Power of whole nodes", columns, tuple(cells))
+
+
+_PERCENTILES = (
+    ("min", "minimum"),
+    ("p5", "5th percentile"),
+    ("p25", "25th percentile"),
+    ("p75", "75th percentile"),
+    ("p95", "95th percentile"),
+)
+
+
+def _make_spread_cells(spread: PowerSpread | None) -> Cells:
+    """The percentiles that publications do not state."""
+    if spread is None:
+        return {}
+    return {f"{name}_w": getattr(spread, f"{name}_w") for name, _ in _PERCENTILES}
 
 
 def build_rack_table(

@@ -14,6 +14,12 @@ from reporting.sections.cells import (
     make_figure_cells,
     make_mark_cells,
 )
+from reporting.sections.repeats import (
+    BOARD_LIMIT_COLUMN,
+    RATE,
+    ReportSpread,
+    make_limit_cells,
+)
 from reporting.sections.sweeps.points import make_point
 from rules.metrics.figures import estimate_mean
 from rules.metrics.sweeps.points import average
@@ -97,10 +103,15 @@ def _make_reference_key(row: ResultRow) -> tuple[object, ...]:
 
 
 def build_scaling_table(
-    workload: Workload, runs: Sequence[ScaledRun], link: BundleLink, id: str, title: str
+    workload: Workload,
+    runs: Sequence[ScaledRun],
+    link: BundleLink,
+    id: str,
+    title: str,
+    spread: ReportSpread | None = None,
 ) -> ReportTable:
     """Runs on several accelerators compared with runs on one, and the spread between their
-    accelerators."""
+    accelerators. Without `spread`, the runs are compared with no others."""
     columns = add_mark_columns(
         Column("line", "run"),
         Column("count", "accelerators", "", "count"),
@@ -132,8 +143,11 @@ def build_scaling_table(
         Column("active_apart_percent", "spread of active time", "%", "signed"),
         Column("power_apart_percent", "spread of power", "%", "signed"),
         Column("sm_apart_percent", "spread of SM clock", "%", "signed"),
+        BOARD_LIMIT_COLUMN,
     )
-    return ReportTable(id, title, columns, tuple(_make_cells(run, link) for run in runs), ABOUT)
+    limit_cells = make_limit_cells(spread, RATE)
+    cells = tuple(_make_cells(run, link) | limit_cells for run in runs)
+    return ReportTable(id, title, columns, cells, ABOUT)
 
 
 ABOUT = (

@@ -24,7 +24,7 @@ from rules.metrics.node.level import derive_level
 from rules.metrics.node.spans import NodeSpan, join_spans, span_epochs
 from rules.metrics.node.traces import FeedTrace, build_feed_traces
 from rules.metrics.parts import Part
-from rules.metrics.power.profile import average_minutes
+from rules.metrics.power.profile import PowerSpread, average_minutes, spread
 
 MIN_READINGS_EPOCH = 10
 """Figures by epoch need so many readings of each feed in every scored epoch."""
@@ -80,6 +80,8 @@ class NodeFigures:
     """By epoch; empty unless `headline.by_epoch`."""
     traces: tuple[FeedTrace, ...]
     """Of the meters of record."""
+    spread: PowerSpread
+    """Of the power of all nodes together on a grid of 1 s."""
 
 
 def compute_node_figures(
@@ -138,7 +140,7 @@ def compute_node_figures(
         by_epoch=by_epoch,
         level=derive_level(traces, whole),
     )
-    return NodeFigures(headline, epochs, traces)
+    return NodeFigures(headline, epochs, traces, spread(power_w))
 
 
 def node_headline_to_json(headline: NodeHeadline) -> Json:

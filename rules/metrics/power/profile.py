@@ -80,6 +80,20 @@ def envelope(times_s: Floats, power_w: Floats, bins: int) -> Iterator[Bin]:
         )
 
 
+def average_around(
+    times_s: Floats, power_w: Floats, centers_s: Floats, width_s: float = 1.0
+) -> Floats:
+    """The mean of the readings within half of `width_s` of each center, shape (k,); NaN where there
+    is no reading. `times_s` rise, shape (n,)."""
+    cumulated_w = np.concatenate(([0.0], np.cumsum(power_w)))
+    starts = np.searchsorted(times_s, centers_s - width_s / 2, side="left")
+    ends = np.searchsorted(times_s, centers_s + width_s / 2, side="right")
+    counts = ends - starts
+    means_w: Floats = np.full(len(centers_s), np.nan)
+    np.divide(cumulated_w[ends] - cumulated_w[starts], counts, out=means_w, where=counts > 0)
+    return means_w
+
+
 def average_minutes(power_w: Floats) -> Floats:
     """All means over 60 s of powers on a grid of 1 s, shape (k,); k is 0 where it is shorter."""
     if len(power_w) < MEAN_S:

@@ -28,6 +28,10 @@ class NaiveEstimate:
         counted = f"FLOPs (multiply-add = {self.flops_per_multiply_add})"
         return f"{counted} / {self.peak_tflops:g} TFLOP/s ({self.peak_name}) x {self.power_w:g} W"
 
+    def compute_tflops(self, peak_share: float) -> float:
+        """The rate at a share of the peak, such as an MFU."""
+        return peak_share * self.peak_tflops
+
     def compute_joules(self, flops: float) -> float:
         """The estimate for a model with these FLOPs per image, a multiply-add counted as two."""
         return flops * self.flops_per_multiply_add / 2 / (self.peak_tflops * 1e12) * self.power_w

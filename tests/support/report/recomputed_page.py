@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from support.report.recomputed_results import (
     Result,
     list_estimate_columns,
 )
-from support.report.recomputed_spread import count_runs
+from support.report.recomputed_spread import count_runs, find_board_limits
 
 from checker.verdict import Verdict
 from reporting.report_table import ReportTable
@@ -32,6 +33,11 @@ class ReportPage:
     results: Sequence[Result]
     studies: Sequence[Verdict]
     """The verdicts of studies, which have a page of their own."""
+
+    @cached_property
+    def board_limits(self) -> tuple[float, float]:
+        """The least differences in throughput and energy, in percent, that count between boards."""
+        return find_board_limits(list_single_settings(self))
 
     def find_result(self, table: ReportTable, row: Mapping[str, Any]) -> Result | None:
         """The result that a row shows; None for a row of several results."""

@@ -184,6 +184,11 @@ def recompute_bundle(verdict: Verdict) -> Result:
     assert board is not None and board.max_power_w is not None
     if not simulated:
         figures |= recompute_naive_ratio(headline, board.max_power_w)
+        peak_tflops = board.peak_tflops[result["implementation"]["precision"]]
+        figures |= {
+            "peak_tflops": peak_tflops,
+            "achieved_tflops": headline.mfu.mean * peak_tflops,
+        }
     cap_enforced = all(observed.cap_enforced for observed in bundle.figures.observed) and not any(
         f.rule == "X101" for f in verdict.findings
     )

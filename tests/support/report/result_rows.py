@@ -80,6 +80,7 @@ def make_record(*boards: str, kind: tuple[object, ...] = (), within_run: Any = N
         clocks=unread,
         spread=None,
         node=None,
+        node_spread=None,
         idle=None,
         activity=unread,
     )
