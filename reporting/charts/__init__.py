@@ -34,11 +34,15 @@ def build_charts(table: ReportTable) -> list[Chart]:
     """
     altair = _import_altair()
     # These modules import altair, which only the extra `report` installs.
-    from reporting.charts import bars, curves, fronts, spans, works
+    from reporting.charts import bars, curves, fronts, hill, spans, works
     from reporting.charts.style import mark_simulated
 
     builders: Mapping[str, Callable[[ReportTable], list[Chart]]] = {
-        "results": lambda t: [*curves.build_result_charts(t), *bars.build_energy_chart(t)],
+        "results": lambda t: [
+            *curves.build_result_charts(t),
+            *hill.build_hill_charts(t),
+            *bars.build_energy_chart(t),
+        ],
         "sweeps": curves.build_sweep_charts,
         **dict.fromkeys(AXIS_TABLES, curves.build_axis_charts),
         "scaling": bars.build_scaling_chart,

@@ -24,6 +24,8 @@ class Chart:
     """Which values are better; empty if neither is."""
     source: str = ""
     """Where the values come from (`name_sources`)."""
+    width_px: int = 640
+    """Of the static picture. In the page, the width follows the container."""
 
 
 @dataclass(frozen=True)

@@ -81,7 +81,7 @@ def _prune(element: Xml.Element) -> None:
         if child.tag == "g" and not child.attrib:
             visible_children += child
         elif (child.tag != "g" or len(child)) and not (
-            child.tag == "path" and _draws_nothing(child)
+            (child.tag == "path" and _draws_nothing(child)) or child.get("opacity") == "0"
         ):
             visible_children.append(child)
     joined_children: list[Xml.Element] = []

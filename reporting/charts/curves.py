@@ -4,18 +4,15 @@ Only measured or published points are drawn, joined by straight lines; nothing i
 smoothed.
 """
 
-from collections.abc import Iterator
 from typing import Any
 
 import altair as alt
 
+from reporting.charts.captions import count_points, explain_marks
 from reporting.charts.chart import Chart
-from reporting.charts.label_layout import place_labels
 from reporting.charts.style import (
-    EFFICIENCY_HEIGHT,
     HEIGHT,
     INK,
-    NARROW_PX,
     Data,
     assign_styles,
     build_spec,
@@ -26,22 +23,13 @@ from reporting.charts.style import (
     select_numbers,
 )
 from reporting.report_table import ReportTable
-from rules.metrics.power.profile import with_node_overhead
 
-HOLLOW = "Hollow points off the line: the cap is not known to have held."
-WITHHELD = "Hollow points on a line: the result is not compared; the table gives the reason."
-CROSSED = (
-    "Crossed hollow points: the figure is above the peak of the board; the table gives the reason."
-)
-PUBLISHED = "Faint points on dashed lines: published figures."
 _CAP = "cap_w"
 _VALUE = "value"
 _MAX_LINEAR_RATIO = 4
 """Up to this ratio of the highest to the lowest value, an axis is linear."""
 _RATE = "items_per_s_per_accelerator"
-_EFFICIENCY, _WITH_NODE = "items_per_joule", "node_items_per_joule_assumed"
-_LARGEST_SHARE_W = 200.0
-"""Per accelerator: what logs of MLPerf show beside the boards of eight-GPU nodes."""
+_EFFICIENCY = "items_per_joule"
 _SWEPT = {
     "energy_gain_percent": (
         "energy",
@@ -71,12 +59,9 @@ _SMALL_HEIGHT = 150
 
 
 def build_result_charts(table: ReportTable) -> list[Chart]:
-    """Throughput against cap, and efficiency against throughput."""
-    candidates = [
-        _build_cap_chart(table, _RATE, "throughput", "Throughput against cap", ""),
-        _build_efficiency_chart(table),
-    ]
-    return [chart for chart in candidates if chart]
+    """Throughput against cap."""
+    chart = _build_cap_chart(table, _RATE, "throughput", "Throughput against cap", "")
+    return [chart] if chart else []
 
 
 def build_clock_charts(table: ReportTable) -> list[Chart]:
@@ -190,133 +175,11 @@ def _build_cap_chart(
         layers.insert(0, zero)
     chart_spec = build_spec(alt.layer(*layers), height)
     labels = f"{table.get_column(key).label} against {table.get_column(x_key).label}"
-    alt_text = f"{labels}, {_count_points(data)}"
+    alt_text = f"{labels}, {count_points(data)}"
     return Chart(
-        f"{table.id}-{name}", title, f"{about}{_explain_marks(data)}", alt_text, table, chart_spec
+        f"{table.id}-{name}", title, f"{about}{explain_marks(data)}", alt_text, table, chart_spec
     )
-
-
-def _build_efficiency_chart(table: ReportTable) -> Chart | None:
-    """Efficiency against throughput with the cap at each point. A switch adds the assumed power
-    of the rest of the node."""
-    data = [row for row in table.data if row[_EFFICIENCY] is not None and row[_RATE] is not None]
-    if not data:
-        return None
-    styles = assign_styles(data)
-    # A parameter of the spec: Vega draws the switch and redraws the points.
-    node_switch = alt.param(
-        name="node",
-        value=False,
-        bind=alt.binding_checkbox(name="add the node share of Mayr et al. (assumption) "),
-    )
-    base = _build_efficiency_base(table, data)
-    line = (
-        base.transform_filter("!datum.doubt")
-        .mark_line(strokeWidth=1.3, opacity=0.75)
-        .encode(
-            order=f"{_CAP}:Q",
-            stroke=alt.Stroke("line:N", scale=styles.colour, legend=styles.legend),
-            strokeDash=alt.StrokeDash("line:N", scale=styles.dash, legend=styles.legend),
-        )
-    )
-    # A ring around a point leaves its colour and shape readable.
-    ring = base.transform_filter("datum.ahead").mark_point(
-        shape="circle", size=330, strokeWidth=1, stroke=INK, filled=False
-    )
-    layers = [
-        line,
-        ring,
-        draw_points(base, styles, "datum.best"),
-        draw_crosses(base),
-        *_add_labels(base, table),
-    ]
-    about = _describe_efficiency_chart(data)
-    labels = f"{table.get_column(_EFFICIENCY).label} against {table.get_column(_RATE).label}"
-    alt_text = f"{labels}, {_count_points(data)}"
-    chart_spec = build_spec(alt.layer(*layers).add_params(node_switch), EFFICIENCY_HEIGHT)
-    return Chart(
-        f"{table.id}-efficiency",
-        "Efficiency against performance",
-        about,
-        alt_text,
-        table,
-        chart_spec,
-    )
-
-
-def _build_efficiency_base(table: ReportTable, data: Data) -> Any:
-    """The axes and the rows of the efficiency chart, of which each layer draws some."""
-    rates = select_numbers(data, _RATE)
-    # With all values the axis stays in place when the switch is used, and when the reader raises
-    # the node share to what logs of MLPerf show.
-    efficiencies = select_numbers(data, _EFFICIENCY, _WITH_NODE)
-    efficiencies += [
-        with_node_overhead(rate, rate / efficiency, _LARGEST_SHARE_W, 1)
-        for row in data
-        for rate, efficiency in [select_numbers([row], _RATE, _EFFICIENCY)]
-    ]
-    # Boards differ by factors. On logarithmic axes equal ratios have equal lengths.
-    x = make_log_axis(alt.X, _RATE, table.get_column(_RATE).label, rates)
-    y = make_log_axis(alt.Y, "efficiency", table.get_column(_EFFICIENCY).label, efficiencies)
-    return (
-        alt.Chart(alt.NamedData(table.id))
-        # Labels refer to rows by number, so rows are numbered before the filter drops some.
-        .transform_window(row="row_number()")
-        .transform_filter(f"datum['{_EFFICIENCY}'] != null && datum['{_RATE}'] != null")
-        .transform_calculate(
-            efficiency=f"node ? datum['{_WITH_NODE}'] : datum['{_EFFICIENCY}']",
-            best="node ? datum.peak_node : datum.peak",
-            ahead="node ? datum.front_node : datum.front",
-        )
-        .encode(x=x, y=y)
-    )
-
-
-def _describe_efficiency_chart(data: Data) -> str:
-    return (
-        "Numbers at the points are caps in W. Larger points: most efficient point of the line. "
-        "Rings: Pareto front of each standing; no compared point of it has both higher throughput "
-        "and higher efficiency. Published points assume power = cap. Both axes "
-        f"are logarithmic. {_explain_marks(data)} The switch adds the node share that "
-        "Mayr et al. assume (100 W per node of four accelerators, unless changed below)."
-    )
-
-
-def _add_labels(base: alt.Chart, table: ReportTable) -> Iterator[alt.Chart]:
-    """Write caps above the points. The spec refers to rows by their number."""
-    labels = place_labels(table)
-    if labels:
-        lookup = alt.LookupData(data=alt.InlineData(values=labels), key="row", fields=["label"])
-        labelled_points = base.transform_lookup("row", from_=lookup).transform_filter(
-            "datum.label != null"
-        )
-        yield labelled_points.mark_text(
-            dy=-11,
-            fontSize=10,
-            # On a narrow screen the labels would overlap, because their places are computed for the
-            # width of a static picture.
-            opacity=alt.ExprRef(f"width < {NARROW_PX} ? 0 : 1"),
-        ).encode(text="label:N")
 
 
 def _capitalize(text: str) -> str:
     return text[0].upper() + text[1:]
-
-
-def _explain_marks(data: Data) -> str:
-    """The meaning of those marks that occur in the rows."""
-    notes = (
-        (HOLLOW, any(row["doubt"] for row in data)),
-        (WITHHELD, any(row.get("withheld") for row in data)),
-        (CROSSED, any(row["implausible"] for row in data)),
-        (PUBLISHED, any(row["standing"] == "published" for row in data)),
-    )
-    return " ".join(text for text, applies in notes if applies)
-
-
-def _count_points(data: Data) -> str:
-    lines = len({row["line"] for row in data})
-    return (
-        f"{len(data)} points on {lines} line{'s' if lines > 1 else ''}. The table has the same "
-        "values."
-    )

@@ -43,7 +43,8 @@ DASHES: Mapping[Provenance, tuple[int, ...]] = {
     "published": (5, 3),
     "simulated": (1, 3),
 }
-FILL_OPACITIES: Mapping[Provenance, float] = {"measured": 1, "published": 0.3, "simulated": 0.3}
+FAINT = 0.3
+"""Opacity of the fill of published and simulated points. Their outline is opaque."""
 
 
 @dataclass(frozen=True)
@@ -72,10 +73,6 @@ class Look:
     @property
     def dash(self) -> tuple[int, ...]:
         return DASHES[self.provenance]
-
-    @property
-    def fill_opacity(self) -> float:
-        return FILL_OPACITIES[self.provenance]
 
 
 def find_look(row: Mapping[str, Value]) -> Look:

@@ -11,7 +11,7 @@ import vl_convert
 
 from reporting.charts import compact
 from reporting.charts.chart import Chart
-from reporting.charts.style import CONFIG, HOVER_LAYER, WIDTH
+from reporting.charts.style import CONFIG, HOVER_LAYER, ROW_NUMBER
 from rules.bundle_format.records import Json
 
 
@@ -56,11 +56,12 @@ def load_drawing_script() -> str:
 
 def _fill_spec(chart: Chart) -> Json:
     """The spec with the rows of its table, in the width of a static picture."""
+    rows = [{**row, ROW_NUMBER: number} for number, row in enumerate(chart.table.rows)]
     spec = {
         **chart.spec,
-        "width": WIDTH,
+        "width": chart.width_px,
         # The spec refers to the table by name. The page has the rows once for tables and charts.
-        "datasets": {**chart.spec.get("datasets", {}), chart.table.id: chart.table.data},
+        "datasets": {**chart.spec.get("datasets", {}), chart.table.id: rows},
     }
     if "layer" in spec:
         # Static pictures have no tooltips.

@@ -10,7 +10,7 @@ import altair as alt
 
 from reporting.charts.encoding import (
     DASHES,
-    FILL_OPACITIES,
+    FAINT,
     PALETTE,
     Look,
     find_look,
@@ -19,8 +19,8 @@ from reporting.report_table import ReportTable, Value
 from rules.bundle_format.records import Json
 
 INK = "currentColor"
-WIDTH, HEIGHT, EFFICIENCY_HEIGHT = 640, 250, 310
-"""Size of a static picture in pixels. In the page, the width follows the container."""
+HEIGHT, EFFICIENCY_HEIGHT = 250, 310
+"""Heights of plots in pixels."""
 
 Data = Sequence[Mapping[str, Value]]
 
@@ -29,6 +29,9 @@ CROSS = "M-1,-1L1,1M1,-1L-1,1"
 _GROUPED_DIGITS = "replace(format(datum.value, ',~r'), /,/g, '\u202f')"
 HOVER_LAYER = "hover"
 """Name of a layer that only reacts to the pointer. A static picture leaves it out."""
+ROW_NUMBER = "row_number"
+"""Key of the number of a row in its table, from 0, which is added to the rows of a chart. It stays
+when a filter leaves out other rows."""
 _TWO_COLUMNS_PX = 420
 NARROW_PX = 320
 """Width below which a chart has smaller letters and no labels at points, as on a phone."""
@@ -75,7 +78,6 @@ class LineStyles:
     colour: alt.Scale
     shape: alt.Scale
     dash: alt.Scale
-    fill_opacity: alt.Scale
     legend: alt.Legend
 
 
@@ -100,7 +102,6 @@ def assign_line_styles(shapes: Mapping[str, str], published_lines: Set[str]) -> 
             colour=PALETTE[n % len(PALETTE)],
             shape=shape,
             dash=DASHES["published" if line in published_lines else "measured"],
-            fill_opacity=FILL_OPACITIES["published" if line in published_lines else "measured"],
         )
         for n, (line, shape) in enumerate(shapes.items())
     }
@@ -114,7 +115,6 @@ class _LineLook:
     colour: str
     shape: str
     dash: tuple[int, ...]
-    fill_opacity: float
 
 
 def _make_styles(
@@ -129,12 +129,6 @@ def _make_styles(
         colour=alt.Scale(domain=lines, range=[look.colour for look in looks.values()]),
         shape=alt.Scale(domain=lines, range=[look.shape for look in looks.values()]),
         dash=alt.Scale(domain=lines, range=[look.dash for look in looks.values()]),
-        # Opacities have a continuous scale unless the type is stated.
-        fill_opacity=alt.Scale(
-            type="ordinal",
-            domain=lines,
-            range=[look.fill_opacity for look in looks.values()],
-        ),
         legend=alt.Legend(
             values=list(legend_labels),
             labelExpr=f"({labels})[datum.label]",
@@ -175,10 +169,15 @@ def make_linear_axis(
     return channel(f"{field or key}:Q", title=table.get_column(key).label, axis=axis, scale=scale)
 
 
+def find_log_domain(values: Sequence[float]) -> tuple[float, float]:
+    """The ends of a logarithmic axis: a little beyond the values. All values are above zero."""
+    return min(values) / 1.25, max(values) * 1.25
+
+
 def make_log_axis(channel: Any, field: str, title: str, values: Sequence[float]) -> Any:
     """A logarithmic axis with round ticks that ends a little beyond the values. All values are
     above zero."""
-    low, high = min(values) / 1.25, max(values) * 1.25
+    low, high = find_log_domain(values)
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     ticks = [m * 10.0**d for d in decades for m in (1, 2, 3, 5, 7) if low <= m * 10.0**d <= high]
     # The values often span less than a decade, where powers of ten alone would give too few ticks.
@@ -218,11 +217,11 @@ def draw_points(
         stroke=alt.Stroke(f"{field}:N", scale=styles.colour, legend=legend_spec),
         fill=alt.Fill(f"{field}:N", scale=styles.colour, legend=legend_spec),
         shape=alt.Shape(f"{field}:N", scale=styles.shape, legend=legend_spec),
-        fillOpacity=alt.condition(
-            "datum.doubt || datum.withheld || datum.implausible",
-            alt.value(0),
-            alt.FillOpacity(f"{field}:N", scale=styles.fill_opacity, legend=legend_spec),
-        ),
+        fillOpacity=alt.when("datum.doubt || datum.withheld || datum.implausible")
+        .then(alt.value(0))
+        .when("datum.standing == 'published' || datum.provenance == 'simulated'")
+        .then(alt.value(FAINT))
+        .otherwise(alt.value(1)),
         size=alt.condition(large_if, alt.value(190), alt.value(60)),
     )
 

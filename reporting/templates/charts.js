@@ -84,6 +84,14 @@
     return vega;
   }
 
+  // The rows of a table that the reader sees, as copies without Vega's own symbol: it takes rows that have the symbol for unchanged.
+  // Labels refer to rows by their number in the whole table (ROW_NUMBER in style.py).
+  function rowsOf(id) {
+    const { objects, visible } = window.wattmark;
+    const shown = visible && new Set(visible(id));
+    return objects(id).flatMap((row, n) => (!shown || shown.has(row) ? [Object.fromEntries([...Object.entries(row), ["row_number", n]])] : []));
+  }
+
   async function draw(figure) {
     if (!specs[figure.id]) return;
     const spec = expand(specs[figure.id]);
@@ -95,7 +103,7 @@
     live.className = "live";
     plot.append(live);
     try {
-      const datasets = { ...spec.datasets, [id]: window.wattmark.objects(id) };
+      const datasets = { ...spec.datasets, [id]: rowsOf(id) };
       const vegaEmbed = await loadVega();
       const { view } = await vegaEmbed(live, { ...spec, datasets }, {
         config,
@@ -106,10 +114,8 @@
       });
       if (spec.params?.some((param) => param.name === "node")) {
         keepSwitch(view, `${figure.id}.node`);
-        // Copies without Vega's own symbol: it takes rows that have the symbol for unchanged.
-        const copyRow = (row) => Object.fromEntries(Object.entries(row));
         const redraw = () => {
-          view.data(id, window.wattmark.objects(id).map(copyRow)).run();
+          view.data(id, rowsOf(id)).run();
           enableKeyboard(live, window.wattmark.tables[id]);
         };
         (window.wattmark.redraws[id] ??= []).push(redraw);

@@ -29,9 +29,9 @@ from support.report.html import unpack_tables, unpack_values
 from reporting.charts import build_charts, compact, draw
 from reporting.charts.chart import Chart
 from reporting.charts.encoding import GREEN, PALETTE
-from reporting.charts.label_layout import place_labels
+from reporting.charts.label_layout import Plot, PlotPoint, place_labels
 from reporting.charts.render import to_svg, write_figures
-from reporting.charts.style import assign_styles
+from reporting.charts.style import ROW_NUMBER, assign_styles
 from reporting.page_data import share_cells, share_spec_values
 from reporting.report_table import to_record
 from reporting.traces import build_trace_table, summarize_power
@@ -41,7 +41,7 @@ from rules.metrics.power.profile import envelope, with_node_overhead
 def test_every_kind_of_table_has_its_charts() -> None:
     ends = {chart.id.removeprefix("resnet50-train-") for chart in list_charts()}
     assert ends == {
-        *("results-throughput", "results-efficiency", "results-energy"),
+        *("results-throughput", "results-efficiency", "results-energy", "hill-small"),
         *("sweeps-efficiency", "sweeps-energy", "scaling-bars", "tuned-pairs"),
         *("power-spread", "power-sm", "trace-1-power"),
     }
@@ -59,6 +59,7 @@ def test_spec_is_sound_vega_lite_and_names_its_table(chart: Chart) -> None:
     known = set(chart.table.keys)
     drawn = set(re.findall(r'"field": "(\w+)"', json.dumps(chart.spec)))
     assert drawn - known <= {
+        ROW_NUMBER,
         "efficiency",
         "label",
         "place",
@@ -81,7 +82,7 @@ def data_of(spec: Any) -> list[Any]:
 @pytest.mark.parametrize("chart", list(list_charts()), ids=lambda chart: chart.id)
 def test_spec_holds_no_figure_of_its_table(chart: Chart) -> None:
     inline = [row for rows in chart.spec.get("datasets", {}).values() for row in rows]
-    assert all(row.keys() <= {"row", "label"} for row in inline), (
+    assert all(row.keys() <= {ROW_NUMBER, "label", "dx", "dy"} for row in inline), (
         "only places of labels, by the number of the row"
     )
 
@@ -182,7 +183,11 @@ def test_text_of_strangers_is_no_markup_in_a_picture() -> None:
     made = make_results(make_result(400.0, 100.0, 1.0, line=hostile, model=hostile))
     for one in draw([made])[made.id]:
         assert "<script" not in one.svg
-        assert any(hostile in (text.text or "") for text in Xml.fromstring(one.svg).iter("text"))
+        # The small chart has no legend, and no room for a label of this length.
+        is_named = any(
+            hostile in (text.text or "") for text in Xml.fromstring(one.svg).iter("text")
+        )
+        assert is_named != one.chart.id.endswith("hill-small")
 
 
 def test_what_is_in_doubt_or_cannot_be_looks_so() -> None:
@@ -220,16 +225,15 @@ def test_line_has_the_look_of_its_board_setting_and_provenance_whatever_else_is_
         {"line": "other", "model": "H100", "standing": "closed", **_BF16},
     ]
     styles = assign_styles(rows)
-    colour, shape, dash, fill = (
+    colour, shape, dash = (
         dict(zip(scale.domain, scale.range, strict=True))
-        for scale in (styles.colour, styles.shape, styles.dash, styles.fill_opacity)
+        for scale in (styles.colour, styles.shape, styles.dash)
     )
     assert len({colour[line] for line in ("tuned", "baseline", "paper", "demo")}) == 1
     assert colour["other"] != colour["tuned"]
     assert shape["tuned"] == shape["demo"] == shape["other"] != shape["baseline"]
     assert dash["tuned"] == dash["baseline"] == (1, 0)
     assert len({dash[line] for line in ("tuned", "paper", "demo")}) == 3
-    assert fill["tuned"] == 1 > fill["paper"] > 0 and fill["demo"] < 1
     for row in rows:
         alone = assign_styles([row])
         assert (alone.colour.range, alone.shape.range) == (
@@ -239,6 +243,25 @@ def test_line_has_the_look_of_its_board_setting_and_provenance_whatever_else_is_
 
 
 _BF16 = {"variant": "tuned", "precision": "bf16"}
+
+
+@pytest.mark.parametrize(
+    ("fields", "is_faint"),
+    [
+        ({}, False),
+        ({"standing": "published"}, True),
+        ({"standing": "demo", "provenance": "simulated"}, True),
+    ],
+)
+def test_points_are_faint_unless_measured(fields: dict[str, Any], is_faint: bool) -> None:
+    (chart,) = [
+        chart
+        for chart in build_charts(
+            make_table("results", *(make_result(c, c, 900 / c, **fields) for c in (300.0, 700.0)))
+        )
+        if chart.id.endswith("-throughput")
+    ]
+    assert ('fill-opacity="0.3"' in to_svg(chart)) == is_faint
 
 
 def test_lines_of_one_look_share_an_entry_of_the_legend() -> None:
@@ -328,34 +351,66 @@ def test_node_adds_a_quarter_of_100_w_per_accelerator() -> None:
     assert with_node_overhead(1000.0, 475.0) == pytest.approx(2.0)
 
 
-def test_labels_do_not_lie_on_one_another() -> None:
-    near = [make_result(cap, 900.0 + cap / 1000, 1.0, line="b") for cap in (401.0, 402.0, 403.0)]
-    made = place_labels(make_results(*near))
-    assert sum(label["label"].startswith("40") for label in made) <= 1
-    assert {made[0]["row"], made[1]["row"]} == {1, 2}
+def test_labels_overlap_no_label_and_no_point_at_any_width() -> None:
+    random.seed(7)
+    plot = Plot(least_width_px=220, greatest_width_px=640, height_px=200, font_px=10)
+    points = [
+        PlotPoint(n, random.random(), (random.uniform(0, 200), random.uniform(0, 200)), 5, "700")
+        for n in range(24)
+    ]
+    labels = place_labels(points, [points[:6]], plot)
+    assert len(labels) >= 8, "there is room for some"
+    for width in range(220, 641, 5):
+        for state in (0, 1):
+            marks = [(p.x_share * width, p.y_px[state], p.radius_px, p.radius_px) for p in points]
+            boxes = [
+                (
+                    points[at.row].x_share * width + at.dx_px,
+                    points[at.row].y_px[state] + at.dy_px,
+                    9,
+                    5,
+                )
+                for at in labels
+            ]
+            for n, box in enumerate(boxes):
+                for other in (*boxes[:n], *marks):
+                    apart = abs(box[0] - other[0]) >= box[2] + other[2] - 0.2
+                    assert apart or abs(box[1] - other[1]) >= box[3] + other[3] - 0.2
+                assert 9 <= box[0] <= width - 9 and 5 <= box[1] <= 195
 
 
-def test_labels_do_not_lie_on_points() -> None:
-    lone = [
-        row["row"]
-        for row in place_labels(
-            make_table("results", make_result(300.0, 100.0, 1.0), make_result(500.0, 900.0, 1.0))
-        )
+def test_first_point_gets_the_label_that_has_no_room_twice() -> None:
+    plot = Plot(least_width_px=40, greatest_width_px=40, height_px=60, font_px=10)
+    crowd = [PlotPoint(n, 0.5, (30 + n / 10,), 4, "700") for n in range(6)]
+    assert next(label.row for label in place_labels(crowd, [], plot)) == 0
+    assert len(place_labels(crowd, [], plot)) < 6
+
+
+def test_labels_keep_off_the_line_where_there_is_room() -> None:
+    plot = Plot(least_width_px=400, greatest_width_px=400, height_px=200, font_px=10)
+    line = [PlotPoint(n, x, (y,), 4, "700") for n, (x, y) in enumerate(((0.5, 0.0), (0.5, 199.0)))]
+    middle = PlotPoint(2, 0.5, (100.0,), 4, "700")
+    (label,) = [a for a in place_labels([middle, *line], [line], plot) if a.row == 2]
+    assert abs(label.dx_px) >= 9, "not above the point, where the line is"
+
+
+def test_hill_labels_each_cap_once_and_peaks_and_default_caps_in_its_small_form() -> None:
+    rows = [
+        make_result(cap, rate, 5.0 - abs(cap - 400) / 100, standing="closed")
+        for cap, rate in ((300.0, 100.0), (400.0, 300.0), (400.0, 310.0), (700.0, 1200.0))
     ]
-    below = [
-        row["row"]
-        for row in place_labels(
-            make_table(
-                "results",
-                make_result(300.0, 100.0, 1.0),
-                make_result(301.0, 101.0, 1.05),
-                make_result(500.0, 900.0, 0.4),
-            )
-        )
-    ]
-    assert lone == [1, 2] and below == [2, 3], (
-        "there is a point where the label of the first would stand"
-    )
+    charts = build_charts(make_table("results", *mark_fronts([{"line": "a", **r} for r in rows])))
+    texts = {
+        chart.id.removeprefix("resnet50-train-"): [
+            text.text
+            for text in Xml.fromstring(to_svg(chart)).iter("text")
+            if text.get("font-size") in ("9px", "10px")
+        ]
+        for chart in charts
+        if "hill" in chart.id or chart.id.endswith("efficiency")
+    }
+    assert sorted(texts["hill-small"]) == ["700", "H200 \u00b7 400"]
+    assert sorted(text or "" for text in texts["results-efficiency"]) == ["300", "400", "700"]
 
 
 def test_trace_keeps_only_readings_and_the_extremes() -> None:
