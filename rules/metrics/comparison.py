@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from rules.metrics.figures import Estimate, Headline
+from rules.metrics.figures import Estimate, Headline, student_t95
+from rules.metrics.uncertainty.propagation import find_ratio_interval
 
 JOULES_PER_KWH = 3.6e6
 SECONDS_PER_DAY = 86_400
@@ -28,6 +29,24 @@ Interval = Sequence[float] | None
 def relative_percent(value: float, baseline: float) -> float:
     """How far `value` is above `baseline`, in percent of the baseline."""
     return 100 * (value / baseline - 1)
+
+
+def estimate_relative_percent(value: Estimate, baseline: Estimate) -> Estimate:
+    """`relative_percent` of two independent means, with its 95 % interval by Fieller. The interval
+    contains what those of the means contain: of single runs, no differences between runs and
+    boards. There is none if one of the means has none."""
+    n = min(value.n, baseline.n)
+    percent = relative_percent(value.mean, baseline.mean)
+    if value.ci95 is None or baseline.ci95 is None:
+        return Estimate(percent, n, None, None)
+    variances = _compute_mean_variance(value), _compute_mean_variance(baseline)
+    interval = find_ratio_interval(value.mean, baseline.mean, variances, 0.0, n - 1)
+    return Estimate(percent / 100 + 1, n, None, interval).transform(100, -100)
+
+
+def _compute_mean_variance(estimate: Estimate) -> float:
+    """The variance of a mean that has an interval by Student's t."""
+    return (estimate.half_width / student_t95(estimate.n - 1)) ** 2
 
 
 def compare_with_baseline(

@@ -1,0 +1,1 @@
+"""Two rounds compared: what became of each result of the earlier round, and what is new."""

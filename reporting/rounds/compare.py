@@ -1,0 +1,219 @@
+"""What changed between two rounds, by setting.
+
+A setting of a round is the mean over its repeats, as everywhere in the report. It is compared with
+the same setting of the earlier round: the same center, system, boards, workload, precision, cap and
+other settings. The code of the implementation may differ. A setting whose code differs is compared
+with the last one of the earlier round, because a round often measures new code.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from reporting.collect import Collected
+from reporting.results_model import Figure, ResultRow
+from reporting.rounds.changes import CHANGES, Change, FigureChange, RoundChanges, SettingChange
+from reporting.rounds.lost_runs import BundleIndex
+from reporting.sections.repeats import JOULES, RATE, ReportSpread, Setting, join_repeats
+from rules.metrics.comparison import compare_with_baseline, estimate_relative_percent
+from rules.metrics.figures import Estimate
+from rules.run_summary import CONFIGURATION_NAMES
+
+_CODE_NAMES = ("implementation sha256",)
+"""The entries of a configuration that may differ between a setting and its earlier one."""
+
+SettingKey = tuple[object, ...]
+
+
+def compare_rounds(
+    earlier: Collected, later: Collected, earlier_name: str, spread: ReportSpread
+) -> RoundChanges:
+    """Compare the closed and open results of two rounds. Demo runs, control runs and published
+    figures are left out."""
+    bundles, earlier_bundles = BundleIndex(later), BundleIndex(earlier)
+    earlier_groups = _group_by_key(earlier.rows)
+    changes: list[SettingChange] = []
+    lost_settings: list[Setting] = []
+    for key, settings in _group_by_key(later.rows).items():
+        pairs, unpaired_settings = _pair_settings(earlier_groups.pop(key, []), settings)
+        changes += [
+            _describe_new_setting(setting, earlier_bundles)
+            if earlier_setting is None
+            else _compare_settings(earlier_setting, setting, bundles, spread)
+            for earlier_setting, setting in pairs
+        ]
+        lost_settings += unpaired_settings
+    lost_settings += [setting for settings in earlier_groups.values() for setting in settings]
+    changes += [_describe_lost_setting(setting, bundles) for setting in lost_settings]
+    # The sort is stable, so settings of one change keep the order of the rows.
+    changes.sort(key=lambda setting: CHANGES.index(setting.change))
+    return RoundChanges(earlier_name, tuple(changes), spread)
+
+
+def _group_by_key(rows: Iterable[ResultRow]) -> dict[SettingKey, list[Setting]]:
+    """The settings with submitted results by what they share with those of another round."""
+    groups: dict[SettingKey, list[Setting]] = {}
+    for setting in join_repeats(row for row in rows if row.standing in ("closed", "open")):
+        groups.setdefault(identify_setting(setting.rows[0]), []).append(setting)
+    return groups
+
+
+def identify_setting(row: ResultRow) -> SettingKey:
+    """Equal for the runs of a center on a system that differ in repeat or code only, whatever the
+    directory of their round."""
+    assert row.provenance is not None
+    directory, system, *_ = row.provenance.run.kind
+    assert isinstance(directory, Path)
+    configuration = read_configuration_names(row)
+    return (
+        row.center,
+        directory.name,
+        system,
+        row.cap_w,
+        *(value for name, value in configuration.items() if name not in _CODE_NAMES),
+    )
+
+
+def read_configuration_names(row: ResultRow) -> dict[str, object]:
+    """The configuration of a submitted run by the names of `CONFIGURATION_NAMES`."""
+    assert row.provenance is not None
+    _, _, *values = row.provenance.run.kind
+    return dict(zip(CONFIGURATION_NAMES, values, strict=True))
+
+
+def _pair_settings(
+    earlier: Sequence[Setting], later: Sequence[Setting]
+) -> tuple[list[tuple[Setting | None, Setting]], list[Setting]]:
+    """Each later setting of one key with the earlier one of its code, or else with the last earlier
+    one; and the earlier settings without a later one."""
+    by_code = {_read_code(setting): setting for setting in earlier}
+    last = max(earlier, key=_find_last_run, default=None)
+    pairs = [(by_code.get(_read_code(setting), last), setting) for setting in later]
+    paired = [setting for setting, _ in pairs]
+    return pairs, [setting for setting in earlier if setting not in paired]
+
+
+def _read_code(setting: Setting) -> tuple[object, ...]:
+    configuration = read_configuration_names(setting.rows[0])
+    return tuple(configuration[name] for name in _CODE_NAMES)
+
+
+def _find_last_run(setting: Setting) -> str:
+    # The name of a run begins with its time.
+    return max(row.provenance.run.path.name for row in setting.rows if row.provenance)
+
+
+def _describe_new_setting(setting: Setting, earlier_bundles: BundleIndex) -> SettingChange:
+    verdicts = earlier_bundles.list_excluded(setting.rows)
+    statuses = {"withdrawn": "withdrawn", "fail": "failed the check"}
+    reason = f"{statuses[verdicts[0].status]} in the earlier round" if verdicts else ""
+    return SettingChange("new", None, setting, reason=reason)
+
+
+def _compare_settings(
+    earlier: Setting, later: Setting, bundles: BundleIndex, spread: ReportSpread
+) -> SettingChange:
+    winning, winning_earlier = _select_winning(later), _select_winning(earlier)
+    has_same_runs = _list_manifests(earlier) == _list_manifests(later)
+    if has_same_runs and (winning is None) == (winning_earlier is None):
+        return SettingChange("unchanged", earlier, later)
+    reasons = [
+        *bundles.describe_lost_runs(earlier.rows),
+        *_list_other_conditions(earlier, later),
+    ]
+    if winning is None or winning_earlier is None:
+        exclusions = [
+            f"{time}: {_explain_exclusion(setting)}"
+            for time, setting, winning_runs in (
+                ("now", later, winning),
+                ("before", earlier, winning_earlier),
+            )
+            if winning_runs is None
+        ]
+        return SettingChange(
+            "not compared", earlier, later, reason="; ".join([*exclusions, *reasons])
+        )
+    rate = _compare_figure(RATE, winning_earlier, winning, spread)
+    joules = _compare_figure(JOULES, winning_earlier, winning, spread)
+    return SettingChange(
+        _judge_figures(rate, joules), winning_earlier, winning, rate, joules, "; ".join(reasons)
+    )
+
+
+def _select_winning(setting: Setting) -> Setting | None:
+    """The runs of a setting that may be compared; None without any."""
+    rows = [row for row in setting.rows if row.may_win]
+    return Setting(rows) if rows else None
+
+
+def _list_manifests(setting: Setting) -> list[str]:
+    return sorted(row.provenance.manifest_sha256 for row in setting.rows if row.provenance)
+
+
+def _explain_exclusion(setting: Setting) -> str:
+    row = setting.rows[0]
+    return row.implausible or row.doubt or row.withheld or "not compared"
+
+
+def _list_other_conditions(earlier: Setting, later: Setting) -> Iterator[str]:
+    """Conditions of the runs that differ, although the settings are compared."""
+    if _read_code(earlier) != _read_code(later):
+        yield "other code of the implementation"
+    old_drivers, new_drivers = _list_drivers(earlier), _list_drivers(later)
+    if old_drivers != new_drivers:
+        yield f"driver {old_drivers} before, {new_drivers} now"
+
+
+def _list_drivers(setting: Setting) -> str:
+    """The versions of the driver of all runs."""
+    drivers = {row.provenance.run.environment.driver for row in setting.rows if row.provenance}
+    return " and ".join(sorted(driver or "unknown" for driver in drivers))
+
+
+def _compare_figure(
+    name: str, earlier: Setting, later: Setting, spread: ReportSpread
+) -> FigureChange | None:
+    """The change of `RATE` or `JOULES`. Runs that both rounds have make two means more alike than
+    independent ones are, so the limit then is cautious."""
+    figure: Figure | None = getattr(later.mean, name)
+    earlier_figure: Figure | None = getattr(earlier.mean, name)
+    if figure is None or earlier_figure is None:
+        return None
+    limit_percent = spread.by_figure[name].get_limit_percent(later, earlier)
+    return FigureChange(
+        earlier_figure,
+        figure,
+        compare_with_baseline(
+            figure.value, figure.ci95, earlier_figure.value, earlier_figure.ci95, limit_percent
+        ),
+        estimate_relative_percent(_make_estimate(figure), _make_estimate(earlier_figure)),
+    )
+
+
+def _make_estimate(figure: Figure) -> Estimate:
+    return Estimate(figure.value, figure.n or 1, None, figure.ci95)
+
+
+def _judge_figures(rate: FigureChange | None, joules: FigureChange | None) -> Change:
+    """Higher throughput and lower energy per item are better."""
+    directions = {
+        change.difference == better
+        for change, better in ((rate, "higher"), (joules, "lower"))
+        if change is not None and change.difference in ("higher", "lower")
+    }
+    if len(directions) == 2:
+        return "better and worse"
+    return "not told apart" if not directions else "better" if directions.pop() else "worse"
+
+
+def _describe_lost_setting(setting: Setting, bundles: BundleIndex) -> SettingChange:
+    """A setting none of whose runs counts in the later round."""
+    verdicts = bundles.list_excluded(setting.rows)
+    changes: dict[str, Change] = {"withdrawn": "withdrawn", "fail": "failed"}
+    reasons = bundles.describe_lost_runs(setting.rows) or ["its runs have another setting now"]
+    return SettingChange(
+        changes[verdicts[0].status] if verdicts else "gone",
+        setting,
+        None,
+        reason="; ".join(reasons),
+        bundle=verdicts[0].path if verdicts else None,
+    )
