@@ -22,6 +22,7 @@ from checker.terminal import (
 
 if TYPE_CHECKING:
     from reporting.collect import Collected
+    from reporting.rounds.earlier import EarlierRound
 
 MARK = '<meta name="generator" content="wattmark'
 """Identifies an earlier page, which may be overwritten."""
@@ -56,6 +57,12 @@ def start() -> NoReturn:
 )
 @click.option("--figures", type=_DIRECTORY, help="Also write every chart there as SVG and PDF.")
 @click.option(
+    "--since",
+    metavar="DIR|TAG",
+    help="Show what changed since an earlier round: a directory, or what each PATH held at a tag "
+    "or another revision of its git repository.",
+)
+@click.option(
     "--keyring",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Directory with allowed_signers.  [default: keyring/ at or above a bundle]",
@@ -71,6 +78,7 @@ def main(
     out: Path,
     tables: Path | None,
     figures: Path | None,
+    since: str | None,
     keyring: Path | None,
     local: bool,
 ) -> None:
@@ -86,18 +94,23 @@ def main(
     from checker.selection import refuse_keyring
     from reporting.charts import ChartError
     from reporting.collect import EvidenceChangedError, NothingFoundError, collect
+    from reporting.rounds.earlier import EarlierRoundError, collect_earlier
 
     refuse_keyring(keyring, local)
     try:
         # Fail before the check, which may take minutes.
         with _name_unwritable(out):
             refuse_output(out, MARK)
+            earlier = None
+            if since is not None:
+                show_step("checking the earlier round")
+                earlier = collect_earlier(since, paths, keyring, local)
             show_step("checking the bundles")
             collected = collect(paths, keyring, local)
-        pages = _write_files(collected, out, tables, figures)
+        pages = _write_files(collected, earlier, out, tables, figures)
     except OutputError as error:
         raise click.UsageError(str(error)) from None
-    except NothingFoundError as error:
+    except (EarlierRoundError, NothingFoundError) as error:
         raise click.ClickException(str(error)) from None
     except (ChartError, CheckerError, EvidenceChangedError) as error:
         raise UnavailableError(str(error)) from None
@@ -109,7 +122,11 @@ def main(
 
 
 def _write_files(
-    collected: "Collected", out: Path, tables: Path | None, figures: Path | None
+    collected: "Collected",
+    earlier: "EarlierRound | None",
+    out: Path,
+    tables: Path | None,
+    figures: Path | None,
 ) -> list[str]:
     """Write pages, tables and figures. Returns a line about each page. Raises OutputError,
     ChartError and UnwritableError."""
@@ -133,7 +150,7 @@ def _write_files(
     show_step("drawing the page")
     # The pages are written first: tables and figures are extra.
     with _name_unwritable(out):
-        page = build_page(collected, out)
+        page = build_page(collected, out, earlier)
         write_output(out, render_page(page, out, now), MARK)
         study_page = build_study_page(collected, out) if collected.has_study_results else None
         study_tables = list(study_page.tables.values()) if study_page else []

@@ -32,6 +32,8 @@ from reporting.report_table import (
     to_markdown,
     to_record,
 )
+from reporting.rounds.earlier import EarlierRound
+from reporting.rounds.table import describe_changes
 from reporting.sections.cells import BundleLink
 from reporting.sections.planning import DEFAULTS
 from rules import VERSION
@@ -116,6 +118,7 @@ def render_page(page: PageModel, output: Path, now: datetime) -> str:
         else None,
         trends_page=quote(name_trends_page(output).name) if page.collected.trends else None,
         format_finding=format_finding,
+        describe_changes=describe_changes,
     )
 
 
@@ -126,9 +129,11 @@ def _collect_specs(drawn_charts: Mapping[str, Sequence[DrawnChart]]) -> dict[str
     }
 
 
-def build_page(collected: Collected, output: Path) -> PageModel:
-    """Build the tables of a page at `output`."""
-    return build_page_model(collected, make_linker(output))
+def build_page(
+    collected: Collected, output: Path, earlier: EarlierRound | None = None
+) -> PageModel:
+    """Build the tables of a page at `output`, with changes since an earlier round."""
+    return build_page_model(collected, make_linker(output), earlier)
 
 
 def write_tables(tables: Sequence[ReportTable], document: Json, path: Path) -> None:
@@ -152,6 +157,7 @@ def describe_report(page: PageModel, now: datetime) -> Json:
         "made_at": now.isoformat(timespec="seconds"),
         "rules_version": VERSION,
         **({"trust_level": page.collected.local_label} if page.collected.local_label else {}),
+        **_describe_earlier_round(page),
         "assumptions": asdict(DEFAULTS),
         "least_difference_percent": {
             name: {
@@ -163,6 +169,15 @@ def describe_report(page: PageModel, now: datetime) -> Json:
         "rack_tolerance_w": TOLERANCE_W,
         "sources": [_cite_paper(paper) for paper in page.collected.papers],
     }
+
+
+def _describe_earlier_round(page: PageModel) -> Json:
+    """What a page that was built with an earlier round says of it."""
+    if page.earlier is None or page.changes is None:
+        return {}
+    earlier = page.earlier
+    commit = {"commit": earlier.commit, "date": earlier.date} if earlier.commit else {}
+    return {"since": {"name": earlier.name, **commit, "settings": page.changes.count()}}
 
 
 def _cite_paper(paper: Paper) -> Json:

@@ -7,6 +7,10 @@ from dataclasses import dataclass
 from reporting.collect import Collected, read_bundle
 from reporting.report_table import ReportTable
 from reporting.results_model import ResultRow, sort_results
+from reporting.rounds.changes import RoundChanges
+from reporting.rounds.compare import compare_rounds
+from reporting.rounds.earlier import EarlierRound
+from reporting.rounds.table import build_changes_table
 from reporting.sections import compare, overview, planning, results
 from reporting.sections.cells import BundleLink
 from reporting.sections.control import add_control_shares, build_control_table
@@ -75,11 +79,20 @@ class PageModel:
     evidence: ReportTable | None
     spread: ReportSpread
     collected: Collected
+    earlier: EarlierRound | None
+    changes: RoundChanges | None
+    """None without an earlier round."""
+    changes_table: ReportTable | None
 
     @property
     def tables(self) -> list[ReportTable]:
         """Every table, in the order of the page."""
-        overview_tables = (self.workloads, self.systems_table, self.findings)
+        overview_tables = (
+            self.workloads,
+            self.systems_table,
+            self.findings,
+            self.changes_table,
+        )
         section_tables = [
             table for section in self.sections for table in (*section.tables, *section.demo)
         ]
@@ -102,8 +115,10 @@ class PageModel:
         ]
 
 
-def build_page_model(collected: Collected, link: BundleLink) -> PageModel:
-    """Build the tables of everything collected."""
+def build_page_model(
+    collected: Collected, link: BundleLink, earlier: EarlierRound | None = None
+) -> PageModel:
+    """Build the tables of everything collected, and of what changed since an earlier round."""
     rows = add_control_shares(collected.rows)
     spread = measure_spread(rows)
     sections = [
@@ -116,6 +131,9 @@ def build_page_model(collected: Collected, link: BundleLink) -> PageModel:
         *racks.list_measured_nodes(rows, link),
         *racks.list_published_nodes(collected.papers),
     ]
+    changes = (
+        compare_rounds(earlier.collected, collected, earlier.name, spread) if earlier else None
+    )
     return PageModel(
         # Workloads with submitted results come first.
         sections=sorted(sections, key=lambda section: not section.submitted),
@@ -146,6 +164,9 @@ def build_page_model(collected: Collected, link: BundleLink) -> PageModel:
         evidence=overview.build_evidence_table(rows, link),
         spread=spread,
         collected=collected,
+        earlier=earlier,
+        changes=changes,
+        changes_table=build_changes_table(changes, link) if changes else None,
     )
 
 

@@ -13,7 +13,7 @@ from rules.metrics.figures import Estimate
 Change = Literal[
     "better",
     "worse",
-    "better and worse",
+    "mixed",
     "new",
     "withdrawn",
     "failed",
@@ -25,7 +25,7 @@ Change = Literal[
 """In the order in which a page lists them:
 
 - better, worse: throughput or energy per item differs in this direction
-- better and worse: one figure is better, the other one worse
+- mixed: one figure is better, the other one worse
 - new: the earlier round has no such setting
 - withdrawn, failed: no run of the setting is left, because runs were withdrawn or fail the check
 - gone: no run of the setting is left, and the later round has none of them

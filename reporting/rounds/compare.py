@@ -201,7 +201,7 @@ def _judge_figures(rate: FigureChange | None, joules: FigureChange | None) -> Ch
         if change is not None and change.difference in ("higher", "lower")
     }
     if len(directions) == 2:
-        return "better and worse"
+        return "mixed"
     return "not told apart" if not directions else "better" if directions.pop() else "worse"
 
 

@@ -1,0 +1,145 @@
+"""The section of the page on changes since an earlier round: a sentence and a table."""
+
+from reporting.report_table import Column, ReportTable, format_signed
+from reporting.rounds.changes import FigureChange, RoundChanges, SettingChange
+from reporting.sections.cells import (
+    BundleLink,
+    Cells,
+    add_mark_columns,
+    drop_kind,
+    make_estimate_cells,
+    make_figure_cells,
+    make_mark_cells,
+    name_line,
+    pluralize,
+)
+from reporting.sections.compare import COMPARISON_ABOUT, format_about, format_label
+from reporting.sections.repeats import Setting, make_repeat_cells
+from rules.workloads import workloads
+
+_CHANGE_ABOUT = "100 (figure now / figure before - 1), with the interval of the ratio"
+
+
+def build_changes_table(changes: RoundChanges, link: BundleLink) -> ReportTable | None:
+    """Each setting that is not unchanged; None without any."""
+    cells = [
+        _make_cells(setting, link) for setting in changes.settings if setting.change != "unchanged"
+    ]
+    if not cells:
+        return None
+    columns = add_mark_columns(
+        Column("change", "change"),
+        Column("workload", "workload"),
+        Column("line", "configuration"),
+        Column("cap_w", "cap", "W per accelerator", "count"),
+        *_make_figure_columns("rate", "throughput", "items/s per accelerator"),
+        *_make_figure_columns("joules", "energy", "J/item"),
+        Column("reason", "reason and conditions"),
+        Column("runs_before", "runs before", "", "count"),
+        Column("runs", "runs now", "", "count"),
+        Column("item", "item", hidden=True),
+    )
+    about = format_about(
+        changes.spread,
+        "A setting has one center, system, workload, precision, cap and the same other settings in "
+        "both rounds; its code may differ. The interval of a change contains what the intervals of "
+        "the two means contain. ",
+    )
+    return ReportTable(
+        "changes", f"Changes since {changes.earlier_name}", columns, tuple(cells), about
+    )
+
+
+def _make_figure_columns(prefix: str, title: str, unit: str) -> tuple[Column, ...]:
+    return (
+        Column(f"{prefix}_before", f"{title} before", unit, "number", interval=True),
+        Column(f"{prefix}_now", f"{title} now", unit, "number", interval=True),
+        Column(
+            f"{prefix}_percent",
+            f"{title} change",
+            "%",
+            "signed",
+            about=_CHANGE_ABOUT,
+            interval=True,
+        ),
+        Column(f"{prefix}_told", f"{title} comparison", about=COMPARISON_ABOUT),
+    )
+
+
+def _make_cells(setting: SettingChange, link: BundleLink) -> Cells:
+    row = setting.row
+    return {
+        **_make_evidence_cells(setting, link),
+        "change": setting.change,
+        "workload": row.workload,
+        "line": name_line(row),
+        "item": workloads()[row.workload].item,
+        "reason": setting.reason or None,
+        "runs_before": setting.earlier.runs if setting.earlier else None,
+        "runs": setting.later.runs if setting.later else None,
+        **_make_side_cells("before", setting.earlier),
+        **_make_side_cells("now", setting.later),
+        **_make_change_cells("rate", setting.rate),
+        **_make_change_cells("joules", setting.joules),
+    }
+
+
+def _make_evidence_cells(setting: SettingChange, link: BundleLink) -> Cells:
+    if setting.later is not None:
+        return make_repeat_cells(setting.later, link)
+    # The evidence of the page has no bundle that was withdrawn, that failed or that is gone.
+    return {
+        **make_mark_cells(setting.row, link),
+        "evidence": f"{setting.change} bundle" if setting.bundle else "none in this round",
+        "bundle": None,
+        "url": link(setting.bundle) if setting.bundle else None,
+    }
+
+
+def _make_side_cells(suffix: str, setting: Setting | None) -> Cells:
+    """The figures of one of the two rounds."""
+    if setting is None:
+        return {}
+    return drop_kind(
+        {
+            **make_figure_cells(f"rate_{suffix}", setting.mean.items_per_s_per_accelerator),
+            **make_figure_cells(f"joules_{suffix}", setting.mean.joules_per_item),
+        }
+    )
+
+
+def _make_change_cells(prefix: str, change: FigureChange | None) -> Cells:
+    if change is None:
+        return {}
+    return {
+        **make_estimate_cells(f"{prefix}_percent", change.percent),
+        f"{prefix}_told": change.difference,
+    }
+
+
+def describe_changes(changes: RoundChanges) -> str:
+    """One or two sentences: how many settings changed in which way, and the largest change that
+    counts."""
+    counts = changes.count()
+    if not counts:
+        return "Neither round has a closed or open result."
+    listed = ", ".join(f"{count} {change}" for change, count in counts.items())
+    text = f"Of {pluralize(sum(counts.values()), 'setting')}: {listed}."
+    largest = max(
+        (
+            (abs(change.percent.mean), name, setting, change)
+            for setting in changes.settings
+            for name, change in (("throughput", setting.rate), ("energy per item", setting.joules))
+            if change is not None and change.difference in ("higher", "lower")
+        ),
+        key=lambda candidate: candidate[0],
+        default=None,
+    )
+    if largest is None:
+        return text
+    percent, name, setting, change = largest
+    title = workloads()[setting.row.workload].title
+    return (
+        f"{text} Largest change: {name} of {title} on {format_label(setting.row)} is "
+        f"{format_signed(percent)} % {change.difference}."
+    )
