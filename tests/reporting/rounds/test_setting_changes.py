@@ -1,0 +1,215 @@
+"""What counts as a change of a setting between two rounds, from rows without bundles."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from support.report.result_rows import make_figure, make_run_row
+
+from checker.verdict import Verdict
+from reporting.collect import Collected
+from reporting.results_model import ResultRow
+from reporting.rounds.changes import RoundChanges, SettingChange
+from reporting.rounds.compare import compare_rounds
+from reporting.rounds.table import build_changes_table, describe_changes
+from reporting.sections.repeats import NO_REPEATS
+from rules.finding import Finding, Severity
+from rules.run_summary import CONFIGURATION_NAMES
+
+UNUSUAL = Finding("X114", Severity.WARNING, "result.json", "", "2000 images/s", "at most 1100", "")
+FAILURE = Finding("C102", Severity.ERROR, "result.json", "", "710 W", "at most 700 W", "")
+
+
+def make_row(
+    rate: float,
+    run: str,
+    *,
+    directory: str = "node",
+    code: str = "a",
+    driver: str = "580",
+    bars: tuple[Finding, ...] = (),
+    joules: float | None = None,
+    **fields: Any,
+) -> ResultRow:
+    """A run of the setting that `directory`, `code` and `cap_w` name, on a board of its own. Each
+    call takes another directory of the round."""
+    figures = {} if joules is None else {"joules_per_item": make_figure(joules, joules / 1e4)}
+    row = make_run_row(rate, f"board-{run}", center="center", **figures, **fields)
+    assert row.provenance is not None
+    path = Path("/rounds") / str(id(row)) / "center" / directory / run
+    configuration = dict.fromkeys(CONFIGURATION_NAMES) | {
+        "workload": row.workload,
+        "implementation sha256": code,
+    }
+    record = replace(
+        row.provenance.run,
+        path=path,
+        kind=(path.parent, row.system, *configuration.values()),
+        environment=SimpleNamespace(driver=driver),
+    )
+    provenance = replace(row.provenance, run=record, manifest_sha256=f"{run}{code}", bars=bars)
+    return replace(row, provenance=provenance)
+
+
+def collect_rows(
+    rows: Sequence[ResultRow], withdrawn: Sequence[Verdict] = (), rejected: Sequence[Verdict] = ()
+) -> Collected:
+    return Collected(rows, (), (), rejected, withdrawn)
+
+
+def compare(
+    earlier: Sequence[ResultRow], later: Sequence[ResultRow], **verdicts: Sequence[Verdict]
+) -> RoundChanges:
+    """The changes, which the table and the sentence of the page must be able to show."""
+    changes = compare_rounds(
+        collect_rows(earlier), collect_rows(later, **verdicts), "round-1", NO_REPEATS
+    )
+    build_changes_table(changes, Path.as_posix)
+    describe_changes(changes)
+    return changes
+
+
+def compare_setting(earlier: ResultRow, later: ResultRow) -> SettingChange:
+    (setting,) = compare([earlier], [later]).settings
+    return setting
+
+
+@pytest.mark.parametrize(
+    ("rate", "joules", "change"),
+    [
+        (1100, 0.7, "better"),
+        (1000, 0.6, "better"),
+        (1100, 0.6, "better"),
+        (900, 0.7, "worse"),
+        (1000, 0.8, "worse"),
+        (900, 0.6, "mixed"),
+        (1100, 0.8, "mixed"),
+        # The intervals do not overlap, but boards differ by 3.8 %.
+        (1037, 0.7, "not told apart"),
+        (1039, 0.7, "better"),
+        (1000, 0.7, "not told apart"),
+    ],
+)
+def test_direction_of_a_change(rate: float, joules: float, change: str) -> None:
+    setting = compare_setting(make_row(1000, "1", joules=0.7), make_row(rate, "2", joules=joules))
+    assert setting.change == change
+    assert setting.rate is not None
+    assert setting.rate.percent.mean == pytest.approx(rate / 10 - 100)
+
+
+def test_new_code_is_compared_with_the_last_run_of_other_code() -> None:
+    old, last = make_row(1000, "1", code="a"), make_row(1500, "2", code="b")
+    same, new = make_row(1500, "2", code="b"), make_row(2000, "3", code="c")
+    changes = {
+        setting.row.items_per_s_per_accelerator.value: setting
+        for setting in compare([last, old], [new, same]).settings
+    }
+    assert {rate: setting.change for rate, setting in changes.items()} == {
+        1000: "gone",
+        1500: "unchanged",
+        2000: "better",
+    }
+    assert changes[2000].rate is not None and changes[2000].rate.earlier.value == 1500
+    assert changes[2000].reason == "other code of the implementation"
+
+
+def test_other_driver_is_stated() -> None:
+    setting = compare_setting(make_row(1000, "1"), make_row(1000, "2", driver="590"))
+    assert setting.reason == "not among the bundles; driver 580 before, 590 now"
+
+
+def test_settings_differ_by_directory_cap_and_system() -> None:
+    earlier = make_row(1000, "1")
+    for later in (
+        make_row(1000, "2", directory="other"),
+        make_row(1000, "2", cap_w=500.0),
+        make_row(1000, "2", system="other"),
+    ):
+        assert compare([earlier], [later]).count() == {"new": 1, "gone": 1}
+
+
+def test_result_that_may_not_win_is_not_compared() -> None:
+    setting = compare_setting(make_row(1000, "1"), make_row(2000, "2", bars=(UNUSUAL,)))
+    assert (setting.change, setting.rate) == ("not compared", None)
+    assert setting.reason.startswith("now: not reviewed yet (X114): 2000 images/s; ")
+    setting = compare_setting(make_row(1000, "1", bars=(UNUSUAL,)), make_row(1000, "1"))
+    assert setting.change == "not compared"
+    assert setting.reason.startswith("before: not reviewed yet (X114)")
+    setting = compare_setting(*[make_row(1000, "1", bars=(UNUSUAL,))] * 2)
+    assert setting.change == "unchanged"
+    # One run of the setting may win and is compared.
+    later = join_directories(make_row(2000, "2", bars=(UNUSUAL,)), make_row(1100, "3"))
+    (setting,) = compare([make_row(1000, "1")], later).settings
+    assert setting.change == "better" and setting.later is not None and setting.later.runs == 1
+
+
+def make_verdict(run: str, **fields: Any) -> Verdict:
+    return Verdict(
+        Path("/later/center/node") / run, "closed", "a@center", **{"findings": ()} | fields
+    )
+
+
+def join_directories(*rows: ResultRow) -> list[ResultRow]:
+    """The rows as repeats of one setting, in one directory."""
+    joined = []
+    for row in rows:
+        assert row.provenance is not None
+        kind = (Path("/joined/center/node"), *row.provenance.run.kind[1:])
+        record = replace(row.provenance.run, kind=kind)
+        joined.append(replace(row, provenance=replace(row.provenance, run=record)))
+    return joined
+
+
+def test_lost_repeats_are_stated() -> None:
+    withdrawal = make_verdict(
+        "1", withdrawn="wrong clock", withdrawn_by="a@center", withdrawn_at="2026"
+    )
+    failure = make_verdict("2", findings=(FAILURE, FAILURE))
+    runs = [make_row(1000 + n, str(n)) for n in range(1, 5)]
+    (setting,) = compare(
+        join_directories(*runs), [make_row(1004, "4")], withdrawn=[withdrawal], rejected=[failure]
+    ).settings
+    assert setting.change == "not told apart"
+    assert setting.reason == (
+        "1 of 4 runs: withdrawn by a@center, 2026: wrong clock; "
+        "1 of 4 runs: failed the check: C102, found 710 W, expected at most 700 W, and 1 more; "
+        "1 of 4 runs: not among the bundles"
+    )
+
+
+def test_withdrawal_comes_before_a_failure() -> None:
+    withdrawal = make_verdict("2", withdrawn="wrong clock", withdrawn_by="a@center")
+    failure = make_verdict("1", findings=(FAILURE,))
+    earlier = join_directories(make_row(1000, "1"), make_row(1000, "2"))
+    (setting,) = compare(earlier, [], withdrawn=[withdrawal], rejected=[failure]).settings
+    assert setting.change == "withdrawn" and setting.bundle == withdrawal.path
+    (setting,) = compare(earlier, [], rejected=[failure]).settings
+    assert setting.change == "failed" and setting.bundle == failure.path
+
+
+def test_bundle_is_known_by_its_manifest_too() -> None:
+    moved = replace(make_verdict("other name", findings=(FAILURE,)), manifest_sha256="1a")
+    (setting,) = compare([make_row(1000, "1")], [], rejected=[moved]).settings
+    assert setting.change == "failed"
+
+
+def test_new_result_that_failed_earlier_says_so() -> None:
+    failure = make_verdict("1", findings=(FAILURE,))
+    changes = compare_rounds(
+        collect_rows([], rejected=[failure]),
+        collect_rows([make_row(1000, "1")]),
+        "round-1",
+        NO_REPEATS,
+    )
+    (setting,) = changes.settings
+    assert (setting.change, setting.reason) == ("new", "failed the check in the earlier round")
+
+
+def test_only_closed_and_open_results_are_compared() -> None:
+    rows = [make_row(1000, "1", standing=standing) for standing in ("demo", "control")]
+    changes = compare(rows, rows)
+    assert not changes.settings
+    assert describe_changes(changes) == "Neither round has a closed or open result."
