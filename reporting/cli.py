@@ -180,7 +180,12 @@ def _write_files(
         show_step("drawing the figures")
         with _name_unwritable(figures):
             write_figures(
-                (c for table in (*page.tables, *study_tables) for c in build_charts(table)), figures
+                (
+                    chart
+                    for table in (*page.tables, *study_tables)
+                    for chart in build_charts(table, page.sentences.chart_texts.get(table.id))
+                ),
+                figures,
             )
     return lines
 

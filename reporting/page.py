@@ -81,7 +81,7 @@ def render_page(page: PageModel, output: Path, now: datetime) -> str:
 
     Raises ChartError without the extra `report`.
     """
-    drawn_charts = draw(page.tables)
+    drawn_charts = draw(page.tables, page.sentences.chart_texts)
     scripts = (
         # `panels.js` uses the functions of `report.js`, so both are one script with one scope.
         read_template("report.js").replace("PANELS\n", read_template("panels.js")),

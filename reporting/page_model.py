@@ -30,6 +30,7 @@ from reporting.sections.sweeps.gains import build_settings_table
 from reporting.sections.sweeps.published_settings import build_published_settings_table
 from reporting.sections.sweeps.scaling import build_scaling_table, find_scaled_runs
 from reporting.sections.token_energy import build_token_energy_table
+from reporting.sentences.page import PageSentences, build_page_sentences
 from reporting.traces import build_trace_table
 from rules.workloads import Workload, workloads
 
@@ -78,6 +79,7 @@ class PageModel:
     systems: Sequence[SystemPart]
     evidence: ReportTable | None
     spread: ReportSpread
+    sentences: PageSentences
     collected: Collected
     earlier: EarlierRound | None
     changes: RoundChanges | None
@@ -126,6 +128,11 @@ def build_page_model(
         for workload in workloads().values()
         if (section := _build_section(workload, rows, link, spread)) is not None
     ]
+    naive = build_naive_table(rows, link)
+    fixed_work = build_fixed_work_table(rows, collected.papers, link)
+    section_tables = [table for section in sections for table in (*section.tables, *section.demo)]
+    charted_tables = [table for table in (*section_tables, naive, fixed_work) if table is not None]
+    passed_findings = collected.list_passed_findings()
     system_rows = overview.group_by_system(rows)
     nodes = [
         *racks.list_measured_nodes(rows, link),
@@ -139,16 +146,14 @@ def build_page_model(
         sections=sorted(sections, key=lambda section: not section.submitted),
         workloads=overview.build_workloads_table(rows),
         systems_table=overview.build_systems_table(rows) if system_rows else None,
-        findings=overview.build_findings_table(
-            collected.list_passed_findings(), collected.rejected
-        ),
+        findings=overview.build_findings_table(passed_findings, collected.rejected),
         what_if=planning.build_what_if_table(rows, link, spread),
         rack=racks.build_rack_table(nodes),
         node_shares=racks.list_node_shares(collected.papers),
         whole_nodes=racks.build_whole_nodes_table(nodes),
-        naive=build_naive_table(rows, link),
+        naive=naive,
         boards=build_board_table(),
-        fixed_work=build_fixed_work_table(rows, collected.papers, link),
+        fixed_work=fixed_work,
         published_settings=build_published_settings_table(collected.papers),
         control=build_control_table(rows, link),
         systems=[
@@ -163,6 +168,7 @@ def build_page_model(
         ],
         evidence=overview.build_evidence_table(rows, link),
         spread=spread,
+        sentences=build_page_sentences(rows, passed_findings, charted_tables, spread, link),
         collected=collected,
         earlier=earlier,
         changes=changes,

@@ -5,7 +5,7 @@ import pickle
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -22,6 +22,7 @@ from harness.sign import sign
 from reporting import charts
 from reporting.cli import main
 from reporting.report_table import ReportTable
+from reporting.sentences.charts import ChartText
 from rules.bundle_format.records import SUBMISSION_NAMESPACE
 from rules.bundle_format.seal import seal
 from rules.testing.frames import EvidenceFrames, StudyFrames
@@ -176,10 +177,12 @@ def charts_drawn_once() -> Iterator[None]:
     pictures: dict[bytes, list[charts.DrawnChart]] = {}
     draw_table = charts._draw_table
 
-    def draw_once(table: ReportTable) -> list[charts.DrawnChart]:
-        key = pickle.dumps(table)
+    def draw_once(
+        table: ReportTable, texts: Mapping[str, ChartText] | None
+    ) -> list[charts.DrawnChart]:
+        key = pickle.dumps((table, texts))
         if key not in pictures:
-            pictures[key] = draw_table(table)
+            pictures[key] = draw_table(table, texts)
         return pictures[key]
 
     with (

@@ -16,6 +16,7 @@ from checker.judging.workers import block_sigint
 from reporting.charts.chart import Chart, DrawnChart
 from reporting.charts.encoding import find_provenance
 from reporting.report_table import ReportTable
+from reporting.sentences.charts import ChartText
 
 AXIS_TABLES = ("batch", "concurrency", "clock", "gpus", "precision", "variant")
 """The ends of the ids of tables of sweeps over other settings than the cap."""
@@ -27,8 +28,9 @@ class ChartError(Exception):
     """Charts cannot be drawn. The message says what to install."""
 
 
-def build_charts(table: ReportTable) -> list[Chart]:
-    """Build the charts of a table. The list is empty if the table has no rows to draw.
+def build_charts(table: ReportTable, texts: Mapping[str, ChartText] | None = None) -> list[Chart]:
+    """Build the charts of a table. The list is empty if the table has no rows to draw. `texts` has
+    generated titles and alternative texts by the id of the chart.
 
     Raises ChartError without the extra `report`.
     """
@@ -58,9 +60,14 @@ def build_charts(table: ReportTable) -> list[Chart]:
     # The tests validate the specs, so a report need not.
     with altair.utils.schemapi.debug_mode(False):
         charts = builders[kind](table) if kind in builders else []
+    charts = [_apply_text(chart, (texts or {}).get(chart.id)) for chart in charts]
     if any(find_provenance(row) == "simulated" for row in table.rows):
         return [replace(chart, spec=mark_simulated(chart.spec)) for chart in charts]
     return charts
+
+
+def _apply_text(chart: Chart, text: ChartText | None) -> Chart:
+    return chart if text is None else replace(chart, title=text.title or chart.title, alt=text.alt)
 
 
 def _import_altair() -> Any:
@@ -72,14 +79,18 @@ def _import_altair() -> Any:
     return altair
 
 
-def draw(tables: Sequence[ReportTable]) -> dict[str, list[DrawnChart]]:
-    """Draw the charts of all tables and return them by the id of their table.
+def draw(
+    tables: Sequence[ReportTable], texts: Mapping[str, Mapping[str, ChartText]] | None = None
+) -> dict[str, list[DrawnChart]]:
+    """Draw the charts of all tables and return them by the id of their table. `texts` has the
+    generated titles and alternative texts by the ids of table and chart.
 
     Raises ChartError without the extra `report`.
     """
+    texts = texts or {}
     _import_altair()  # fail here, and not in every process
     if len(tables) <= _MAX_SERIAL_TABLES:
-        return {table.id: _draw_table(table) for table in tables}
+        return {table.id: _draw_table(table, texts.get(table.id)) for table in tables}
     # Fork would deadlock in a process that has drawn before: threads of the renderer are not
     # copied.
     with ProcessPoolExecutor(count_cores(), mp_context=get_context("forkserver")) as pool:
@@ -87,15 +98,15 @@ def draw(tables: Sequence[ReportTable]) -> dict[str, list[DrawnChart]]:
             with block_sigint():
                 # Each picture is drawn alone, so the result does not depend on the number of
                 # processes.
-                drawn = pool.map(_draw_table, tables)
+                drawn = pool.map(_draw_table, tables, [texts.get(table.id) for table in tables])
             return dict(zip((table.id for table in tables), drawn, strict=True))
         finally:
             # After an interruption, do not draw the rest.
             pool.shutdown(cancel_futures=True)
 
 
-def _draw_table(table: ReportTable) -> list[DrawnChart]:
-    charts = build_charts(table)
+def _draw_table(table: ReportTable, texts: Mapping[str, ChartText] | None) -> list[DrawnChart]:
+    charts = build_charts(table, texts)
     if not charts:
         return []
     from reporting.charts.render import to_svg

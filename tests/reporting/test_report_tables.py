@@ -117,7 +117,10 @@ def test_chart_holds_the_rows_and_titles_of_its_table(page: Element) -> None:
         told = json.dumps(specs[id])
         assert f'"{table.id}"' in told, "its data is that of the table"
         (chart,) = [c for c in build_charts(table) if c.id == id]
-        assert next(figure.find("h4")).text == chart.title
+        title, plot = next(figure.find("h4")).text, next(figure.find("div", class_="plot"))
+        # A generated title states the finding, with which the alternative text begins.
+        alt = str(plot.attributes["aria-label"])
+        assert title == chart.title or alt.startswith(f"{title}. ")
         for row in table.rows:
             for key in (RATE, JOULES, "median_w"):
                 if isinstance(row.get(key), float) and row[key] not in (0, 1):

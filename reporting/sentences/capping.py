@@ -1,0 +1,186 @@
+"""What a lower cap saves and costs: measured by sweeps, and printed in papers."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from reporting.report_table import escape_invisible, format_signed
+from reporting.results_model import ResultRow
+from reporting.sections.repeats import JOULES, RATE, ReportSpread, Setting
+from reporting.sections.sweeps.caps import CapSweep, SweepPoint
+from reporting.sentences.words import capitalize, count_nouns, format_percent
+from rules.metrics.comparison import relative_percent
+from rules.metrics.figures import Estimate
+from rules.metrics.uncertainty.propagation import excludes
+
+NOT_MEASURED = (
+    "Power is assumed equal to the cap and no interval is printed, so the uncertainty is not known."
+)
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change against the reference cap, in percent of it."""
+
+    percent: float
+    ci95: tuple[float, float] | None
+    counts: bool
+    """Whether the interval excludes zero and the change exceeds the board spread."""
+
+
+@dataclass(frozen=True)
+class CapEffect:
+    """What a cap of a measured sweep saves and costs against the reference cap of the sweep."""
+
+    name: str
+    cap_w: float
+    reference_w: float
+    energy_gain: Change
+    """Positive: less energy per item."""
+    extra_time: Change
+    """Positive: more time for the same work."""
+    is_best: bool
+    """Whether it is the most efficient cap of the sweep."""
+
+
+def find_point(sweeps: Sequence[CapSweep], row: ResultRow) -> tuple[CapSweep, SweepPoint] | None:
+    """The sweep that a run belongs to and its point there; None if it belongs to none."""
+    for sweep in sweeps:
+        for point in sweep.caps:
+            if any(run is row for run in point.rows):
+                return sweep, point
+    return None
+
+
+def list_effects(sweep: CapSweep, spread: ReportSpread) -> list[CapEffect]:
+    """The effect of each cap of a sweep, without caps whose runs may not win. Empty if its
+    reference may not."""
+    reference = next((p for p in sweep.caps if p.point.cap_w == sweep.reference_cap_w), None)
+    if sweep.not_compared or reference is None or not _may_state(reference):
+        return []
+    effects = []
+    for point in sweep.caps:
+        if point is reference or not _may_state(point):
+            continue
+        assert point.comparison is not None and point.point.cap_w and reference.point.cap_w
+        settings = Setting(point.rows), Setting(reference.rows)
+        limits = [spread.by_figure[name].get_limit_percent(*settings) for name in (JOULES, RATE)]
+        effects.append(
+            CapEffect(
+                name=escape_invisible(sweep.name),
+                cap_w=point.point.cap_w,
+                reference_w=reference.point.cap_w,
+                energy_gain=judge_change(point.comparison.energy_gain_percent, limits[0]),
+                extra_time=judge_change(point.comparison.extra_time_percent, limits[1]),
+                is_best=point.best,
+            )
+        )
+    return effects
+
+
+def _may_state(point: SweepPoint) -> bool:
+    return all(row.may_win for row in point.rows)
+
+
+def judge_change(estimate: Estimate, limit_percent: float) -> Change:
+    """The change counts if its interval excludes zero and it reaches the limit."""
+    counts = excludes(estimate.ci95, 0.0) is True and abs(estimate.mean) >= limit_percent
+    return Change(estimate.mean, estimate.ci95, counts)
+
+
+def describe_effect(effect: CapEffect, item: str) -> str:
+    """`24 % less energy per image (23.10 to 24.90) and 12 % more time than at 700 W`."""
+    energy, time = effect.energy_gain, effect.extra_time
+    if not energy.counts:
+        return f"energy per {item} cannot be told apart from that at {effect.reference_w:g} W"
+    direction = "less" if energy.percent > 0 else "more"
+    text = f"{format_percent(energy.percent)} {direction} energy per {item}"
+    if energy.ci95:
+        low, high = sorted(abs(end) for end in energy.ci95)
+        text += f" (95 % interval {format_signed(low)} to {format_signed(high)} %)"
+    if not time.counts:
+        return f"{text} than at {effect.reference_w:g} W, in a time that cannot be told apart"
+    direction = "more" if time.percent > 0 else "less"
+    text += f" and {format_percent(time.percent)} {direction} time"
+    return f"{text} than at {effect.reference_w:g} W"
+
+
+def describe_default(
+    row: ResultRow, sweeps: Sequence[CapSweep], spread: ReportSpread, item: str
+) -> str:
+    """What the default cap costs in comparison with the cap of a run, as one sentence."""
+    if row.cap_w is None:
+        return "The run had no cap."
+    place = find_point(sweeps, row)
+    if place is None:
+        return f"{row.cap_w:g} W is the only cap measured with this setting."
+    sweep, point = place
+    caps = f"{count_nouns(len(sweep.caps), 'cap')} measured"
+    reference = "the reference cap" if sweep.has_declared_reference else "the default cap"
+    if point.point.cap_w == sweep.reference_cap_w:
+        return f"{row.cap_w:g} W is {reference}; {caps}."
+    effect = next((e for e in list_effects(sweep, spread) if e.cap_w == row.cap_w), None)
+    if effect is None:
+        return f"{capitalize(caps)}; no run at {reference} may be compared."
+    return f"At {effect.cap_w:g} W, {describe_effect(effect, item)}, {reference}; {caps}."
+
+
+@dataclass(frozen=True)
+class PrintedEffect:
+    """What a cap of a published series saves and costs against its highest cap, with power assumed
+    equal to the cap."""
+
+    source: str
+    model: str
+    cap_w: float
+    reference_w: float
+    rate_percent: float
+    """Change of throughput; negative if it is lower."""
+    joules_percent: float
+    """Change of energy per item; negative if it is less."""
+
+
+def list_printed_effects(rows: Sequence[ResultRow]) -> list[PrintedEffect]:
+    """The effects in each published series, by series and descending cap. Rows that may not win are
+    left out."""
+    series: dict[tuple[str, str], list[ResultRow]] = {}
+    for row in rows:
+        if row.provenance is None and row.may_win and row.cap_w and row.joules_per_item:
+            series.setdefault((row.system, row.model), []).append(row)
+    return [effect for members in series.values() for effect in _compare_with_highest_cap(members)]
+
+
+def _compare_with_highest_cap(rows: Sequence[ResultRow]) -> Iterator[PrintedEffect]:
+    reference, *others = sorted(rows, key=lambda row: -(row.cap_w or 0))
+    for row in others:
+        assert row.cap_w and reference.cap_w and row.joules_per_item and reference.joules_per_item
+        yield PrintedEffect(
+            source=escape_invisible(row.system),
+            model=escape_invisible(row.model),
+            cap_w=row.cap_w,
+            reference_w=reference.cap_w,
+            rate_percent=relative_percent(
+                row.items_per_s_per_accelerator.value, reference.items_per_s_per_accelerator.value
+            ),
+            joules_percent=relative_percent(
+                row.joules_per_item.value, reference.joules_per_item.value
+            ),
+        )
+
+
+def describe_printed_series(effects: Sequence[PrintedEffect], item: str) -> str:
+    """The effects of one series down to its cap of least energy, as two sentences."""
+    best = min(effects, key=lambda effect: effect.joules_percent)
+    changes = [
+        f"at {effect.cap_w:g} W {_word_change(effect.rate_percent)} throughput and "
+        f"{_word_change(effect.joules_percent)} energy per {item}"
+        for effect in effects
+        if effect.cap_w >= best.cap_w
+    ]
+    return (
+        f"{effects[0].model} in {effects[0].source}, against {effects[0].reference_w:g} W: "
+        f"{'; '.join(changes)}. {NOT_MEASURED}"
+    )
+
+
+def _word_change(percent: float) -> str:
+    return f"{format_percent(percent)} {'less' if percent < 0 else 'more'}"

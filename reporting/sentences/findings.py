@@ -1,0 +1,221 @@
+"""The questions about a workload that sentences answer."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from reporting.report_table import escape_invisible, format_number
+from reporting.results_model import ResultRow
+from reporting.sections.nodes.power import explain_unranked
+from reporting.sections.repeats import ReportSpread, Setting, join_repeats
+from reporting.sections.sweeps.caps import CapSweep
+from reporting.sentences.capping import (
+    describe_effect,
+    describe_printed_series,
+    list_effects,
+    list_printed_effects,
+)
+from reporting.sentences.choice import choose_setting
+from reporting.sentences.confirmation import describe_reproduction
+from reporting.sentences.operating_points import describe_operating_point
+from reporting.sentences.words import (
+    format_amount,
+    format_percent,
+    format_value_with_unit,
+    join_words,
+    name_batch,
+    name_items,
+    name_setting,
+)
+from rules.metrics.comparison import relative_percent
+from rules.metrics.power.profile import NODE_ACCELERATORS, NODE_OVERHEAD_W, with_node_overhead
+from rules.workloads import Workload
+
+
+@dataclass(frozen=True)
+class AnsweredQuestion:
+    """A question and the sentences that answer it."""
+
+    id: str
+    question: str
+    sentences: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class WorkloadFindings:
+    """The answered questions about a workload. A question without an answer is left out."""
+
+    questions: tuple[AnsweredQuestion, ...]
+
+
+def build_findings(
+    workload: Workload,
+    rows: Sequence[ResultRow],
+    sweeps: Sequence[CapSweep],
+    spread: ReportSpread,
+) -> WorkloadFindings:
+    """The findings from the rows of a workload of all standings and its measured sweeps over
+    caps."""
+    choice = choose_setting(rows, "closed", spread) or choose_setting(rows, "open", spread)
+    submitted = [row for row in rows if row.standing in ("closed", "open")]
+    candidates = [
+        (
+            "capping",
+            "What does a lower cap cost and save?",
+            _describe_capping(workload, rows, sweeps, spread),
+        )
+    ]
+    if choice is not None:
+        candidates += [
+            (
+                "published",
+                "Why do published and measured figures differ?",
+                _describe_published(workload, rows, choice.best),
+            ),
+            ("node", "How much does the node add?", _describe_node(workload, choice.best)),
+            (
+                "load",
+                "Which load is most efficient?",
+                describe_operating_point(workload, submitted, spread),
+            ),
+            ("reproduced", "Is this result reproduced?", describe_reproduction(choice)),
+        ]
+    return WorkloadFindings(
+        tuple(
+            AnsweredQuestion(id, question, tuple(sentences))
+            for id, question, sentences in candidates
+            if sentences
+        )
+    )
+
+
+def _describe_capping(
+    workload: Workload,
+    rows: Sequence[ResultRow],
+    sweeps: Sequence[CapSweep],
+    spread: ReportSpread,
+) -> list[str]:
+    """Measured effects first, then printed ones."""
+    sentences = [
+        f"Measured: {effect.name} at {effect.cap_w:g} W: {describe_effect(effect, workload.item)}."
+        for sweep in sweeps
+        for effect in list_effects(sweep, spread)
+    ] or ["No run measured a lower cap."]
+    effects = list_printed_effects(rows)
+    for series in dict.fromkeys((effect.source, effect.model) for effect in effects):
+        members = [effect for effect in effects if (effect.source, effect.model) == series]
+        sentences.append(f"Published: {describe_printed_series(members, workload.item)}")
+    return sentences
+
+
+def _describe_published(
+    workload: Workload, rows: Sequence[ResultRow], leader: Setting
+) -> list[str]:
+    """The throughput of the leader beside the published one of the same board and cap, and the
+    measured setting nearest to it."""
+    row = leader.mean
+    printed = next(
+        (
+            other
+            for other in rows
+            if other.provenance is None
+            and other.may_win
+            and (other.model, other.cap_w) == (row.model, row.cap_w)
+        ),
+        None,
+    )
+    if printed is None:
+        return []
+    unit = f"{name_items(workload)}/s"
+    printed_per_s = printed.items_per_s_per_accelerator.value
+    amount = format_amount(printed.items_per_s_per_accelerator, unit, None)
+    sentences = [
+        f"{escape_invisible(printed.system)} print {amount.text} "
+        f"for {escape_invisible(printed.model)} at {printed.cap_w:g} W.",
+        _compare_with_printed(row, printed_per_s, workload),
+    ]
+    nearest = _find_nearest(rows, row, printed_per_s)
+    if nearest is not None:
+        sentences.append(_compare_with_printed(nearest, printed_per_s, workload))
+        if differences := _list_differences(row, nearest, workload):
+            sentences.append(f"The two measured settings differ in {join_words(differences)}.")
+    return [*sentences, *_describe_unstated(printed)]
+
+
+def _compare_with_printed(row: ResultRow, printed_per_s: float, workload: Workload) -> str:
+    rate = row.items_per_s_per_accelerator.value
+    unit = f"{name_items(workload)}/s per accelerator"
+    return (
+        f"{name_setting(row)}, {name_batch(row, workload)}, reaches "
+        f"{format_value_with_unit(rate, unit)}: {format_number(rate / printed_per_s, 3)} times as "
+        "much."
+    )
+
+
+def _find_nearest(
+    rows: Sequence[ResultRow], leader: ResultRow, printed_per_s: float
+) -> ResultRow | None:
+    """The measured setting of the same board and cap whose throughput is nearest to the printed
+    one; None if that is the leader."""
+    candidates = [
+        setting.mean
+        for setting in join_repeats(
+            row
+            for row in rows
+            if row.standing in ("closed", "open")
+            and row.may_win
+            and (row.model, row.cap_w) == (leader.model, leader.cap_w)
+        )
+    ]
+
+    def get_distance(row: ResultRow) -> float:
+        ratio = row.items_per_s_per_accelerator.value / printed_per_s
+        return max(ratio, 1 / ratio)
+
+    nearest = min([leader, *candidates], key=get_distance)
+    return None if nearest is leader else nearest
+
+
+def _list_differences(first: ResultRow, second: ResultRow, workload: Workload) -> list[str]:
+    load = "requests in flight" if workload.mode == "inference" else "batch size"
+    pairs = (
+        ("variant", first.variant, second.variant),
+        ("precision", first.precision, second.precision),
+        (load, first.batch_size, second.batch_size),
+        ("number of accelerators", first.count, second.count),
+    )
+    return [f"{name} ({value} and {other})" for name, value, other in pairs if value != other]
+
+
+def _describe_unstated(printed: ResultRow) -> list[str]:
+    """What the row of a paper does not state, as one sentence; empty if it states everything."""
+    settings = (
+        ("precision", printed.precision),
+        ("variant", printed.variant),
+        ("batch size", printed.batch_size),
+    )
+    unstated = [name for name, value in settings if value is None]
+    return [f"The published row does not state its {join_words(unstated)}."] if unstated else []
+
+
+def _describe_node(workload: Workload, leader: Setting) -> list[str]:
+    """What node meters measured beside the accelerators; without them, what a paper assumes."""
+    row = leader.mean
+    run = leader.rows[0].provenance
+    node = run.run.node if run and not explain_unranked(leader.rows[0]) else None
+    if node is not None and node.over_accelerators is not None:
+        ratio = node.over_accelerators.mean
+        return [
+            f"Node meters measured {format_number(ratio, 3)} times the energy of the accelerators."
+        ]
+    power_w = row.mean_power_w.value if row.mean_power_w else row.cap_w
+    if power_w is None:
+        return []
+    rate = row.items_per_s_per_accelerator.value
+    without, efficiency = rate / power_w, with_node_overhead(rate, power_w)
+    unit = f"{name_items(workload)}/J"
+    return [
+        f"No node meter measured this setting. With {NODE_OVERHEAD_W:g} W per "
+        f"{NODE_ACCELERATORS} accelerators, as Mayr et al. 2026 assume, efficiency is "
+        f"{format_percent(relative_percent(efficiency, without))} lower: "
+        f"{format_value_with_unit(efficiency, unit)}."
+    ]

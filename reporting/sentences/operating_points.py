@@ -1,0 +1,94 @@
+"""Which batch size, or number of requests in flight, needs the least energy per item."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from reporting.report_table import escape_invisible
+from reporting.results_model import ResultRow
+from reporting.sections.repeats import JOULES, ReportSpread, Setting
+from reporting.sections.sweeps.axes import AXES, AxisPoint, AxisSweep, SweptAxis, find_axis_sweeps
+from reporting.sentences.capping import judge_change
+from reporting.sentences.words import format_value_with_unit, join_words
+from rules.metrics.sweeps.gains import compare
+from rules.workloads import Workload
+
+
+@dataclass(frozen=True)
+class BestValue:
+    """The value of an axis with the least energy per item in a sweep."""
+
+    sweep: str
+    axis: SweptAxis
+    value: str
+    joules_per_item: float
+    ties: tuple[str, ...]
+    """Values that cannot be told apart from it."""
+    count: int
+    """The number of compared values."""
+
+
+def get_axis(workload: Workload) -> SweptAxis:
+    """The axis that the load of a workload is swept over."""
+    name = "concurrency" if workload.mode == "inference" else "batch"
+    return next(axis for axis in AXES if axis.name == name)
+
+
+def find_best_values(
+    axis: SweptAxis, rows: Sequence[ResultRow], spread: ReportSpread
+) -> list[BestValue]:
+    """The best value of each sweep over an axis, from runs that may win. Sweeps with one such value
+    are left out."""
+    best_values = (_find_best(axis, sweep, spread) for sweep in find_axis_sweeps(axis, rows))
+    return [best_value for best_value in best_values if best_value is not None]
+
+
+def _find_best(axis: SweptAxis, sweep: AxisSweep, spread: ReportSpread) -> BestValue | None:
+    points = [point for point in sweep.points if all(row.may_win for row in point.rows)]
+    if len(points) < 2:
+        return None
+    best = min(points, key=lambda point: point.point.joules_per_item)
+    return BestValue(
+        sweep=escape_invisible(sweep.name),
+        axis=axis,
+        value=_format_value(best),
+        joules_per_item=best.point.joules_per_item,
+        ties=tuple(_list_ties(points, best, spread)),
+        count=len(points),
+    )
+
+
+def _list_ties(points: Sequence[AxisPoint], best: AxisPoint, spread: ReportSpread) -> Iterator[str]:
+    for point in points:
+        if point is best:
+            continue
+        limit = spread.by_figure[JOULES].get_limit_percent(Setting(point.rows), Setting(best.rows))
+        gain = compare(point.point, best.point).energy_gain_percent
+        if not judge_change(gain, limit).counts:
+            yield _format_value(point)
+
+
+def _format_value(point: AxisPoint) -> str:
+    return "none" if point.value is None else escape_invisible(str(point.value))
+
+
+def describe_best_value(best: BestValue, item: str) -> str:
+    """The finding of a sweep as a title, without its name."""
+    title = best.axis.title
+    if not best.ties:
+        return f"{title} {best.value} needs the least energy per {item} of {best.count} values"
+    values = join_words([best.value, *best.ties])
+    return f"{title} {values} need the least energy per {item} and cannot be told apart"
+
+
+def describe_operating_point(
+    workload: Workload, rows: Sequence[ResultRow], spread: ReportSpread
+) -> list[str]:
+    """The best load of each sweep, or how many loads were measured without a sweep."""
+    axis = get_axis(workload)
+    if best_values := find_best_values(axis, rows, spread):
+        return [
+            f"{best.sweep}: {describe_best_value(best, workload.item)}, "
+            f"{format_value_with_unit(best.joules_per_item, f'J/{workload.item}')}."
+            for best in best_values
+        ]
+    return [f"No sweep over {axis.title} was measured, so the most efficient one is not known."]

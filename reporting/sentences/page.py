@@ -1,0 +1,58 @@
+"""All sentences of a page."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from reporting.report_table import ReportTable
+from reporting.results_model import ResultRow
+from reporting.sections.cells import BundleLink
+from reporting.sections.repeats import ReportSpread
+from reporting.sections.sweeps.caps import find_sweeps
+from reporting.sentences.cards import AnswerCard, build_answer, build_card
+from reporting.sentences.charts import ChartText, describe_charts, list_titles
+from reporting.sentences.findings import WorkloadFindings, build_findings
+from reporting.sentences.trust import TrustLine, build_trust_line
+from rules.finding import Finding
+from rules.workloads import workloads
+
+
+@dataclass(frozen=True)
+class PageSentences:
+    """The generated texts of a page."""
+
+    answer: str
+    cards: Sequence[AnswerCard]
+    """One per workload with results, those with the most closed runs first."""
+    findings: Mapping[str, WorkloadFindings]
+    """By the id of the workload."""
+    trust: TrustLine
+    chart_texts: Mapping[str, Mapping[str, ChartText]]
+    """By the ids of table and chart."""
+
+
+def build_page_sentences(
+    rows: Sequence[ResultRow],
+    passed_findings: Sequence[Sequence[Finding]],
+    tables: Sequence[ReportTable],
+    spread: ReportSpread,
+    link: BundleLink,
+) -> PageSentences:
+    """The sentences on all rows of a page, the findings of each passed bundle, and its tables."""
+    cards, findings, titles = [], {}, {}
+    for workload in workloads().values():
+        workload_rows = [row for row in rows if row.workload == workload.id]
+        # Nothing is compared with control runs.
+        if not workload_rows or workload.is_control:
+            continue
+        sweeps = find_sweeps([row for row in workload_rows if row.standing in ("closed", "open")])
+        cards.append(build_card(workload, workload_rows, sweeps, spread, link))
+        findings[workload.id] = build_findings(workload, workload_rows, sweeps, spread)
+        titles.update(list_titles(workload, workload_rows, sweeps, spread))
+    cards.sort(key=lambda card: -card.closed_runs)
+    return PageSentences(
+        answer=build_answer(cards),
+        cards=cards,
+        findings=findings,
+        trust=build_trust_line(passed_findings, rows),
+        chart_texts=describe_charts(tables, titles, spread),
+    )

@@ -1,0 +1,105 @@
+"""Findings of tables whose rows already hold the comparison: scaling, variants, the naive estimate
+and power."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from reporting.report_table import TableRow
+from reporting.sections.repeats import RATE, ReportSpread
+from reporting.sentences.words import (
+    capitalize,
+    count_nouns,
+    format_percent,
+    format_range,
+    format_value_with_unit,
+)
+
+Finder = Callable[[Sequence[TableRow], ReportSpread], str]
+"""Writes the finding from the compared rows of a table; empty if they allow none."""
+
+
+def _describe_scaling(rows: Sequence[TableRow], spread: ReportSpread) -> str:
+    """The speed-up of the run on the most accelerators."""
+    scaled_rows = [row for row in rows if _get_number(row, "speed_up") is not None]
+    if not scaled_rows:
+        return ""
+    row = max(scaled_rows, key=lambda row: _get_number(row, "count") or 0)
+    count, speed_up = int(_get_number(row, "count") or 0), _get_number(row, "speed_up") or 0
+    low, high = _get_number(row, "speed_up_low"), _get_number(row, "speed_up_high")
+    limit_percent = spread.by_figure[RATE].get_single_limit_percent(False)
+    loss_percent = 100 * (1 - speed_up / count)
+    if low is None or high is None or low <= count <= high or abs(loss_percent) < limit_percent:
+        return (
+            f"The speed-up of {count} accelerators, {speed_up:.2f}, cannot be told apart from "
+            "perfect scaling"
+        )
+    return f"{count} accelerators have {speed_up:.2f} times the throughput of one"
+
+
+def _describe_variants(rows: Sequence[TableRow], spread: ReportSpread) -> str:
+    """How much faster the variants are than their baseline."""
+    verdicts = [str(row.get("rate_told")) for row in rows if row.get("rate_told") is not None]
+    if not verdicts:
+        return ""
+    changes = [
+        change
+        for row in rows
+        if row.get("rate_told") == "higher"
+        and (change := _get_number(row, "rate_percent")) is not None
+    ]
+    if not changes:
+        return (
+            "No variant has more throughput than its baseline"
+            if "lower" in verdicts
+            else "Variants and baseline cannot be told apart in throughput"
+        )
+    if len(rows) == 1:
+        return f"{format_percent(changes[0])} more throughput than the baseline variant"
+    span = f"{format_percent(min(changes))} to {format_percent(max(changes))}"
+    return f"{len(changes)} of {count_nouns(len(rows), 'variant')} have {span} more throughput"
+
+
+def _describe_factors(rows: Sequence[TableRow], spread: ReportSpread) -> str:
+    """The range of measured energy over the naive estimate."""
+    factors = _list_numbers(rows, "over_naive")
+    if not factors:
+        return ""
+    least, greatest = (f"{value:.1f}" for value in (min(factors), max(factors)))
+    multiple = least if least == greatest else f"{least} to {greatest}"
+    return f"Measured energy per item is {multiple} times the naive estimate"
+
+
+def _describe_power(rows: Sequence[TableRow], spread: ReportSpread) -> str:
+    """The range of mean power under each cap."""
+    powers_w: dict[float, list[float]] = {}
+    for row in rows:
+        cap_w, mean_w = _get_number(row, "cap_w"), _get_number(row, "mean_w")
+        if cap_w is not None and mean_w is not None:
+            powers_w.setdefault(cap_w, []).append(mean_w)
+    parts = []
+    for cap_w, means_w in sorted(powers_w.items()):
+        text = (
+            format_value_with_unit(means_w[0], "W")
+            if len(means_w) == 1
+            else format_range(means_w, "W")
+        )
+        parts.append(f"{text} under a cap of {cap_w:g} W")
+    # A longer list is no title.
+    return capitalize(f"mean power is {', '.join(parts)}") if 0 < len(parts) <= 2 else ""
+
+
+def _list_numbers(rows: Sequence[TableRow], key: str) -> list[float]:
+    return [value for row in rows if (value := _get_number(row, key)) is not None]
+
+
+def _get_number(row: TableRow, key: str) -> float | None:
+    value = row.get(key)
+    return float(value) if isinstance(value, int | float) else None
+
+
+FINDINGS: Mapping[tuple[str, str], Finder] = {
+    ("scaling", "bars"): _describe_scaling,
+    ("tuned", "pairs"): _describe_variants,
+    ("factors", "marks"): _describe_factors,
+    ("power", "spread"): _describe_power,
+}
+"""By the kind of a table and the end of a chart's id."""

@@ -1,0 +1,128 @@
+"""Numbers, names and lists in sentences, formatted as in the tables."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from reporting.report_table import Column, escape_invisible, format_number, format_value
+from reporting.results_model import Figure, ResultRow, format_accelerator_count
+from rules.workloads import Workload, pluralize_item
+
+_NUMBER = Column("value", "", form="number")
+
+
+@dataclass(frozen=True)
+class Amount:
+    """A figure of a setting as text."""
+
+    value: str
+    """As in the tables: with `≈` if it is assumed."""
+    unit: str
+    half_width: str
+    """Half of the 95 % interval, in the unit and with the decimals of the value; empty without an
+    interval."""
+    basis: str
+    """What the interval is over, such as `4 runs`; empty without an interval."""
+
+    @property
+    def text(self) -> str:
+        """Value and unit."""
+        return f"{self.value} {self.unit}"
+
+    @property
+    def text_with_interval(self) -> str:
+        return f"{self.value} ± {self.half_width} {self.unit}" if self.half_width else self.text
+
+
+def format_amount(figure: Figure, unit: str, runs: int | None) -> Amount:
+    """The figure of a setting with this number of runs; None for a published figure."""
+    value = format_value(_NUMBER, {"value": figure.value, "value_kind": figure.kind})
+    if figure.ci95 is None or figure.n is None:
+        return Amount(value, unit, "", "")
+    decimals = len(value.partition(".")[2])
+    half_width = f"{(figure.ci95[1] - figure.ci95[0]) / 2:.{decimals}f}"
+    basis = count_nouns(figure.n, "run") if runs and runs > 1 else f"{figure.n} epochs of one run"
+    return Amount(value, unit, half_width, basis)
+
+
+def format_value_with_unit(value: float, unit: str) -> str:
+    """A measured or printed number with four significant digits and its unit."""
+    return f"{format_number(value)} {unit}"
+
+
+def format_percent(percent: float) -> str:
+    """The size of a change without its sign: `24 %`, `3.8 %`."""
+    size = abs(percent)
+    # 9.96 would otherwise become `10.0`.
+    return f"{size:.0f} %" if round(size, 1) >= 10 else f"{size:.1f} %"
+
+
+def format_range(values: Sequence[float], unit: str) -> str:
+    """Lowest and highest value: `300 to 400 W` with a dash; one value if both look equal."""
+    low, high = (_format_plain(value) for value in (min(values), max(values)))
+    return f"{low} {unit}".strip() if low == high else f"{low}\u2013{high} {unit}".strip()
+
+
+def _format_plain(value: float) -> str:
+    """Caps and counts have no fraction, and then no decimals."""
+    is_whole = math.isfinite(value) and float(value).is_integer()
+    return format_number(value, 1 if is_whole else 4)
+
+
+def format_cap(cap_w: float | None) -> str:
+    return "without a cap" if cap_w is None else f"at {cap_w:g} W"
+
+
+def count_nouns(count: int, noun: str) -> str:
+    """`1 run`, `2 runs`."""
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{count} {noun if count == 1 else plural}"
+
+
+def join_words(words: Sequence[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def capitalize(text: str) -> str:
+    """The text with a capital first letter; the other letters stay."""
+    return text[:1].upper() + text[1:]
+
+
+def name_setting(row: ResultRow) -> str:
+    """Accelerators, variant and precision: `NVIDIA H200, tuned bf16`. Of a published figure, the
+    accelerator and the authors."""
+    board = f"{row.accelerator}{format_accelerator_count(row)}"
+    if row.provenance is None:
+        return escape_invisible(f"{board} ({row.system})")
+    precision = "" if row.precision == row.variant else f" {row.precision}"
+    clock = "" if row.sm_clock_mhz is None else f" at {row.sm_clock_mhz} MHz"
+    return escape_invisible(f"{board}, {row.variant}{precision}{clock}")
+
+
+def name_beside(row: ResultRow, leader: ResultRow, workload: Workload) -> str:
+    """The name of a setting with what tells it from the leader."""
+    name = name_setting(row)
+    if row.cap_w != leader.cap_w:
+        name += f" {format_cap(row.cap_w)}"
+    if row.batch_size != leader.batch_size:
+        name += f", {name_batch(row, workload)}"
+    # The systems only where nothing else differs.
+    if name == name_setting(leader):
+        name += f" on {escape_invisible(row.system)}"
+    return name
+
+
+def name_batch(row: ResultRow, workload: Workload) -> str:
+    """`batch size 256`; of a server, `256 requests in flight`."""
+    if row.batch_size is None:
+        return "batch size not stated"
+    if workload.mode == "inference":
+        return f"{row.batch_size} requests in flight"
+    return f"batch size {row.batch_size}"
+
+
+def name_items(workload: Workload) -> str:
+    """The items of a workload in the plural."""
+    return pluralize_item(workload.item)
