@@ -35,6 +35,7 @@ from reporting.report_table import (
 from reporting.rounds.earlier import EarlierRound
 from reporting.rounds.table import describe_changes
 from reporting.sections.cells import BundleLink
+from reporting.sections.nodes.power import SCOPE as NODE_SCOPE
 from reporting.sections.planning import DEFAULTS
 from rules import VERSION
 from rules.bundle_format.records import Json
@@ -83,8 +84,7 @@ def render_page(page: PageModel, output: Path, now: datetime) -> str:
     """
     drawn_charts = draw(page.tables, page.sentences.chart_texts)
     scripts = (
-        # `panels.js` uses the functions of `report.js`, so both are one script with one scope.
-        read_template("report.js").replace("PANELS\n", read_template("panels.js")),
+        _read_main_script(),
         load_drawing_script(),
     )
     libraries = load_libraries()
@@ -120,6 +120,12 @@ def render_page(page: PageModel, output: Path, now: datetime) -> str:
         format_finding=format_finding,
         describe_changes=describe_changes,
     )
+
+
+def _read_main_script() -> str:
+    """The script of tables, search, control bar and panels. Its files share one scope."""
+    parts = (read_template(name) for name in ("search.js", "control.js", "panels.js"))
+    return read_template("report.js").replace("PARTS\n", "\n".join(parts))
 
 
 def _collect_specs(drawn_charts: Mapping[str, Sequence[DrawnChart]]) -> dict[str, Json]:
@@ -167,6 +173,7 @@ def describe_report(page: PageModel, now: datetime) -> Json:
             for name, figure in page.spread.by_figure.items()
         },
         "rack_tolerance_w": TOLERANCE_W,
+        "node_scope": NODE_SCOPE,
         "sources": [_cite_paper(paper) for paper in page.collected.papers],
     }
 

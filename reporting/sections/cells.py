@@ -37,6 +37,8 @@ FACET_COLUMNS = (
     ),
     Column("cap_w", "cap", "W per accelerator", "count", hidden=True),
     Column("count", "number of accelerators", "", "count", hidden=True),
+    Column("batch", "batch", "samples", "count", hidden=True),
+    Column("sm_clock_mhz", "locked SM clock", "MHz", "count", hidden=True),
 )
 """What the control bar of the page filters rows by."""
 
@@ -110,6 +112,8 @@ def make_facet_cells(row: ResultRow) -> Cells:
         "provenance": describe_provenance(row),
         "cap_w": row.cap_w,
         "count": row.count,
+        "batch": row.batch_size,
+        "sm_clock_mhz": row.sm_clock_mhz,
     }
 
 

@@ -205,7 +205,6 @@ def _make_result_cells(row: ResultRow, link: BundleLink) -> Cells:
         "system": row.system,
         "accelerators": format_accelerators(row),
         "accelerator": row.accelerator,
-        "batch": row.batch_size,
         "in_force_w": ", ".join(f"{w:g}" for w in row.limits_w) or None,
         **drop_kind(make_figure_cells("power_w", row.mean_power_w)),
         **make_figure_cells("items_per_s_per_accelerator", row.items_per_s_per_accelerator),

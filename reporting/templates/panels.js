@@ -13,6 +13,7 @@
       update(panel.elements);
     });
     return {
+      update: () => update(panel.elements),
       restore() {
         for (const field of fields) panel.elements[field].value = chosen.get(field) ?? defaults[field];
         update(panel.elements);
@@ -53,7 +54,7 @@
         row.kgco2e_per_year = (kwh(load * 1e6 * 365) * carbon) / 1e3;
         row.accelerators_needed = Math.ceil((load * 1e6) / 86400 / row.items_per_s_per_accelerator);
         row.score = row.rank = null;
-        const within = row.items_per_s_per_accelerator >= least && (row.power_w ?? 0) <= most;
+        const within = matches(row) && row.items_per_s_per_accelerator >= least && (row.power_w ?? 0) <= most;
         if (!within || (fields.workload.value && row.workload !== fields.workload.value)) hiddenPlaces.add(place);
         else (rankings[`${row.workload} ${row.like}`] ??= []).push(place);
       });
@@ -64,7 +65,9 @@
       view.rows.forEach((_, place) => view.updateCells(place, keys));
       view.apply();
     }
-    return form("what-if", ["price", "carbon", "pue", "load", "weight", "scaling", "workload", "minrate", "maxpower"], update);
+    const panel = form("what-if", ["price", "carbon", "pue", "load", "weight", "scaling", "workload", "minrate", "maxpower"], update);
+    followers.push(panel.update);
+    return panel;
   }
 
   function rank(rows, places, weight, scaling) {
@@ -166,43 +169,35 @@
     return form("rack", ["rack", "redundancy", "rated", "pdus", "volts", "amperes", "phases", "derating"], update);
   }
 
-  // Lets the reader choose one row as the baseline of a table, in place of the fastest row of each group.
-  function baseline(view) {
-    const first = view.rows.map((row) => ({ ...row }));
-    const select = element("select", {}, element("option", { value: "", textContent: "baseline: fastest of each group" }));
-    select.setAttribute("aria-label", `baseline of ${view.table.title}`);
-    view.rows.forEach((row, place) => select.append(element("option", { value: place, textContent: row.result })));
-    const otherGroups = element("input", { type: "checkbox" });
-    const otherGroupsLabel = element("label", {}, otherGroups, " include other groups");
-    view.tools.prepend(select, otherGroupsLabel);
-    const getBaseline = () => (select.value === "" ? null : view.rows[Number(select.value)]);
-    view.hides.push((row) => getBaseline() && !otherGroups.checked && row.like !== getBaseline().like);
+  // The baseline of the control bar: one setting in place of the fastest of each group, for each workload that has it.
+  function baseline() {
+    const { baseline: select, others } = document.getElementById("control-bar").elements;
+    const keys = ["rate_percent", "rate_told", "joules_percent", "joules_told", "against"];
+    const comparedViews = Object.values(views).filter(({ table }) => [...keys, "like"].every((key) => table.keys.includes(key)));
+    const reported = new Map(comparedViews.map((view) => [view, view.rows.map((row) => ({ ...row }))]));
+    const names = new Set(comparedViews.flatMap((view) => view.rows.map((row) => row.result)));
+    select.append(...[...names].sort(compare).map((name) => element("option", { value: name, textContent: `baseline: ${name}` })));
+    for (const view of comparedViews) view.hides.push((row) => !others.checked && view.baseline && row.like !== view.baseline.like);
 
     function update() {
-      const keys = ["rate_percent", "rate_told", "joules_percent", "joules_told", "against"];
-      otherGroupsLabel.hidden = !getBaseline();
+      others.closest("label").hidden = !select.value;
+      for (const view of comparedViews) {
+        const previous = view.baseline;
+        view.baseline = view.rows.find((row) => row.result === select.value);
+        if (view.baseline || previous || isNodeScope) compareRows(view);
+      }
+    }
+
+    function compareRows(view) {
+      const rowsByResult = Object.fromEntries(view.rows.map((row) => [row.result, row]));
       view.rows.forEach((row, place) => {
-        if (getBaseline()) compareWithBaseline(row, getBaseline());
-        else for (const key of keys) row[key] = first[place][key];
+        const rowAsReported = reported.get(view)[place];
+        if (view.baseline || isNodeScope) compareWithBaseline(row, view.baseline ?? rowsByResult[rowAsReported.against]);
+        else for (const key of keys) row[key] = rowAsReported[key];
         view.updateCells(place, keys);
       });
-      view.apply();
     }
-    const keep = () => {
-      choose(`${view.id}.base`, getBaseline() ? getBaseline().result : "");
-      choose(`${view.id}.unlike`, otherGroups.checked ? "1" : "");
-      update();
-    };
-    select.addEventListener("change", keep);
-    otherGroups.addEventListener("change", keep);
-    return {
-      restore() {
-        const place = view.rows.findIndex((row) => row.result === chosen.get(`${view.id}.base`));
-        select.value = place < 0 ? "" : place;
-        otherGroups.checked = chosen.has(`${view.id}.unlike`);
-        update();
-      },
-    };
+    followers.push(update);
   }
 
   function compareWithBaseline(row, base) {
@@ -231,6 +226,6 @@
   }
 
   function createPanels() {
-    const baselines = Object.values(views).filter((view) => view.id.endsWith("-compare")).map(baseline);
-    return [whatIf(), nodeShare(), rack(), ...baselines].filter(Boolean);
+    baseline();
+    return [whatIf(), nodeShare(), rack()].filter(Boolean);
   }

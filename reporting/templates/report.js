@@ -21,6 +21,7 @@
   const objectsByTable = {};
   const views = {};
   const redraws = {}; // functions that draw the charts of a table again
+  const followers = []; // functions that compute cells again after a choice in the control bar
   const NO_BREAK = "\u202f";
 
   // The rows of a table as objects, created once: panels change them, and sorting and downloads use the changed values.
@@ -62,6 +63,18 @@
     return `${ends.join(signed || low < 0 ? " to " : "–")}, n${NO_BREAK}=${NO_BREAK}${n}`;
   }
 
+  // A cell as reporting/html/tables.py renders it.
+  const COLUMNS_WITH_N = ["items_per_s_per_accelerator", "fastest_rate", "value"];
+  function renderCell(column, row) {
+    const value = text(column, row);
+    if (!value) return ["–"];
+    const isDoubtful = ["number", "signed"].includes(column.form) && !/_(w|mhz)$/.test(column.key) && (row.implausible || row.doubt);
+    const marked = isDoubtful ? element("span", { title: row.implausible || row.doubt, textContent: `(${value})` }) : value;
+    const isAssumed = ["assumed", "bound"].includes(row[`${column.key}_kind`]);
+    const ends = COLUMNS_WITH_N.includes(column.key) ? interval(column, row) : interval(column, row).split(",")[0];
+    return [isAssumed ? element("i", {}, marked) : marked, ...(ends ? [element("small", { textContent: ends })] : [])];
+  }
+
   // The choices of the reader. They are kept in the address after #, so that a link restores filters, sorting and assumptions.
   const chosen = new URLSearchParams();
   function choose(key, value) {
@@ -95,9 +108,12 @@
     return [keys, ...rows].map((row) => row.map(cell).join(",") + "\r\n").join("");
   }
 
-  function createReportJson() {
-    const current = Object.values(tables).map((t) => ({ ...t, rows: objects(t.id).map((row) => t.keys.map((key) => row[key])) }));
-    return JSON.stringify({ ...about, tables: current }, null, 1);
+  // A table for JSON, with some of its rows in their order.
+  const describeTable = (table, rows) => ({ ...table, rows: rows.map((row) => table.keys.map((key) => row[key])) });
+
+  function saveReport(name, getRows) {
+    const current = Object.values(tables).map((table) => describeTable(table, getRows(table.id)));
+    save(name, "application/json", JSON.stringify({ ...about, tables: current }, null, 1));
   }
 
   const collator = new Intl.Collator("en", { numeric: true });
@@ -111,84 +127,83 @@
     const rows = objects(id);
     const attached = []; // body, lines, heads and columns of each table element
     const changedKeys = new Set(); // columns whose cells differ from those in the file
-    const searchTexts = rows.map((row) => Object.values(row).filter((value) => typeof value === "string").join(" ").toLowerCase());
+    const wordsOfRows = []; // filled by the first search
     const view = { id, table, rows, hides: [], order: null, showAll: false, apply, updateCells, attach };
+    view.listRows = () => listPlaces().map((place) => rows[place]);
     view.hasLine = (anchor) => attached.some(({ lines }) => lines.some((line) => line.id === anchor));
     const count = element("output");
     const more = element("button", { type: "button" });
     more.addEventListener("click", () => { view.showAll = true; apply(); });
-    const searchBox = element("input", { type: "search", placeholder: "filter rows" });
-    searchBox.setAttribute("aria-label", `filter rows of ${table.title}`);
-    const facets = ["standing", "model", "variant", "precision", "count"]
-      .filter((key) => table.keys.includes(key))
-      .map((key) => facet(key, table.columns.find((one) => one.key === key).title, (row) => row[key]))
-      .concat(facet("status", "status", (row) => (row.doubt || row.implausible || row.withheld ? "excluded" : "compared")))
-      .filter(Boolean);
+    const searchBox = element("input", { type: "search", placeholder: "search rows" });
+    searchBox.setAttribute("aria-label", `search rows of ${table.title}`);
 
-    function facet(key, title, getValue) {
-      const values = [...new Set(rows.map(getValue).filter((value) => value !== null))];
-      if (values.length < 2 || values.length > 15) return null;
-      const options = values.sort(compare).map((value) => element("option", { value, textContent: value }));
-      const select = element("select", {}, element("option", { value: "", textContent: `${title}: all` }), ...options);
-      select.setAttribute("aria-label", `${title} in ${table.title}`);
-      select.addEventListener("change", () => { choose(`${id}.${key}`, select.value); apply(); });
-      return { key, getValue, select };
+    // The places of the rows that are left, in the order in which they are shown.
+    function listPlaces() {
+      const isFound = searchBox.value.trim() ? parseQuery(searchBox.value) : null;
+      const sort = chosen.get(`${id}.sort`) ?? "";
+      const key = sort.replace(/^-/, "");
+      const places = (view.order ?? rows.map((_, place) => place)).filter((place) => matches(rows[place])
+        && !view.hides.some((hides) => hides(rows[place], place))
+        && (!isFound || isFound(wordsOfRows[place] ??= collectWords(table, rows[place]))));
+      if (!key) return places;
+      const sign = sort.startsWith("-") ? -1 : 1;
+      const isEmpty = (value) => value === null || value === undefined;
+      return places.sort((a, b) => {
+        const [x, y] = [rows[a][key], rows[b][key]];
+        return isEmpty(x) || isEmpty(y) ? isEmpty(x) - isEmpty(y) : sign * compare(x, y);
+      });
     }
 
     function apply() {
       if (!attached.length) return;
-      const searchWords = searchBox.value.toLowerCase().split(/\s+/).filter(Boolean);
+      const places = listPlaces();
+      const displayed = view.showAll ? places : places.slice(0, MAX_ROWS);
       const sort = chosen.get(`${id}.sort`) ?? "";
-      const key = sort.replace(/^-/, "");
-      const places = view.order ? [...view.order] : rows.map((_, place) => place);
-      if (key) {
-        const sign = sort.startsWith("-") ? -1 : 1;
-        const empty = (value) => value === null || value === undefined;
-        places.sort((a, b) => {
-          const [x, y] = [rows[a][key], rows[b][key]];
-          return empty(x) || empty(y) ? empty(x) - empty(y) : sign * compare(x, y);
-        });
-      }
-      const visible = places.filter((place) => searchWords.every((word) => searchTexts[place].includes(word))
-        && facets.every(({ getValue, select }) => !select.value || String(getValue(rows[place])) === select.value)
-        && !view.hides.some((hides) => hides(rows[place], place)));
-      const displayed = view.showAll ? visible : visible.slice(0, MAX_ROWS);
       for (const { body, lines, heads } of attached) {
-        body.replaceChildren(...displayed.map((place) => lines[place]));
-        for (const head of heads) head.ariaSort = head.dataset.key !== key || !key ? null : sort.startsWith("-") ? "descending" : "ascending";
+        const shown = displayed.map((place) => lines[place]);
+        if (shown.length !== body.rows.length || shown.some((line, n) => line !== body.rows[n])) body.replaceChildren(...shown);
+        for (const head of heads) head.ariaSort = { [head.dataset.key]: "ascending", [`-${head.dataset.key}`]: "descending" }[sort] ?? null;
       }
-      more.hidden = displayed.length === visible.length;
-      more.textContent = `show all ${grouped(String(visible.length))}`;
-      const rest = visible.length === rows.length ? "" : `${grouped(String(visible.length))} of `;
+      more.hidden = displayed.length === places.length;
+      more.textContent = `show all ${grouped(String(places.length))}`;
+      const isWhole = places.length === rows.length;
+      for (const button of saveAllButtons) button.hidden = isWhole;
+      const rest = isWhole ? "" : `${grouped(String(places.length))} of `;
       count.value = `${rest}${grouped(String(rows.length))} row${rows.length === 1 ? "" : "s"}${more.hidden ? "" : `, first ${MAX_ROWS} shown`}`;
     }
 
     // Updates the cells of the given columns in one row.
     function updateCells(place, keys) {
       for (const key of keys) changedKeys.add(key);
+      delete wordsOfRows[place];
       for (const { lines, columns } of attached) updateLine(lines[place], columns, rows[place], keys);
     }
 
     function updateLine(line, columns, row, keys) {
       columns.forEach((column, n) => {
-        if (!keys.includes(column.key)) return;
-        const value = text(column, row);
-        const plain = row[`${column.key}_kind`] === "assumed" ? element("i", { textContent: value }) : value;
-        const between = interval(column, row);
-        line.cells[n].replaceChildren(value ? plain : "–", ...(between ? [element("small", { textContent: between })] : []));
+        if (keys.includes(column.key)) line.cells[n].replaceChildren(...renderCell(column, row));
       });
     }
 
+    // A button that saves rows of the table as a file: those that are shown, or all.
+    function createSaveButton(suffix, isAll) {
+      const button = element("button", { type: "button", textContent: isAll ? `all rows as ${suffix}` : suffix });
+      button.setAttribute("aria-label", `download ${isAll ? "all" : "shown"} rows of ${table.title} as ${suffix}`);
+      button.addEventListener("click", () => {
+        const { keys, rows: values } = describeTable(table, isAll ? rows : view.listRows());
+        if (suffix === "CSV") save(`${id}.csv`, "text/csv", writeCsv(keys, values));
+        else save(`${id}.json`, "application/json", JSON.stringify({ ...table, rows: values }, null, 1));
+      });
+      return button;
+    }
+
     searchBox.addEventListener("input", () => { choose(`${id}.find`, searchBox.value); apply(); });
-    const download = element("button", { type: "button", textContent: "CSV" });
-    download.setAttribute("aria-label", `download ${table.title} as CSV`);
-    download.addEventListener("click", () => save(`${id}.csv`, "text/csv", writeCsv(table.keys, rows.map((row) => table.keys.map((key) => row[key])))));
-    const tools = element("div", { className: "tools" }, ...(rows.length > 4 ? [searchBox, ...facets.map((one) => one.select)] : []), count, more, download);
+    const saveAllButtons = ["CSV", "JSON"].map((suffix) => createSaveButton(suffix, true));
+    const saveButtons = ["CSV", "JSON"].map((suffix) => createSaveButton(suffix, false));
+    const tools = element("div", { className: "tools" }, ...(rows.length > 4 ? [searchBox] : []), count, more, element("span", {}, ...saveButtons, ...saveAllButtons));
     view.tools = tools;
     view.restore = () => {
       searchBox.value = chosen.get(`${id}.find`) ?? "";
-      for (const { key, select } of facets) select.value = chosen.get(`${id}.${key}`) ?? "";
-      apply();
     };
 
     function attach(tableElement) {
@@ -211,6 +226,7 @@
       attached.push({ body, lines, heads, columns });
       lines.forEach((line, place) => updateLine(line, columns, rows[place], [...changedKeys]));
       view.restore();
+      apply();
     }
     return view;
   }
@@ -242,14 +258,16 @@
     return document.getElementById(id);
   }
 
-PANELS
+PARTS
   function restore() {
     const hash = location.hash.slice(1);
     if (!hash.includes("=")) return hash;
     for (const key of [...chosen.keys()]) chosen.delete(key);
     for (const [key, value] of new URLSearchParams(hash)) chosen.set(key, value);
-    for (const view of panels) view.restore();
+    control.restore();
+    for (const panel of panels) panel.restore();
     for (const view of Object.values(views)) view.restore();
+    control.update();
     return chosen.get("at");
   }
 
@@ -276,15 +294,38 @@ PANELS
   document.querySelectorAll(TABLES).forEach(attach);
   addEventListener("toggle", ({ target }) => { if (target.open && target.matches("details")) unfold(target); }, true);
   const panels = createPanels();
-  window.wattmark = { tables, views, objects, text, interval, chosen, choose, panels, redraws, unfold };
-  const all = document.querySelector("[data-everything]");
-  const button = element("button", { type: "button", textContent: "All tables as JSON" });
-  button.addEventListener("click", () => save("wattmark-report.json", "application/json", createReportJson()));
-  all.append(button);
-  all.hidden = false;
-  for (const view of panels) view.restore();
-  for (const view of Object.values(views)) view.apply();
+  const control = createControl();
+  window.wattmark = { tables, views, objects, visible, text, interval, chosen, choose, panels, redraws, unfold };
+  const downloads = document.querySelector("[data-everything]");
+  for (const [label, name, getRows] of [
+    ["Shown rows of all tables as JSON", "wattmark-selection.json", (id) => views[id].listRows()],
+    ["All tables as JSON", "wattmark-report.json", objects],
+  ]) {
+    const button = element("button", { type: "button", textContent: label });
+    button.addEventListener("click", () => saveReport(name, getRows));
+    downloads.append(button);
+  }
+  downloads.hidden = false;
+  for (const panel of panels) panel.restore();
+  if (!location.hash.includes("=")) control.update();
   goTo(restore());
+  // The place that the reader sees, for the address: the last section, table or chart that begins in the upper third of the screen.
+  const PLACES = "main section[id], .shown[id], details[id], figure.chart[id]";
+  function keepPlace() {
+    const isSeen = ({ top, bottom }) => bottom > 0 && top < innerHeight;
+    const current = document.getElementById(chosen.get("at"));
+    if (!chosen.size || (current && isSeen(current.getBoundingClientRect()))) return;
+    const begun = [...document.querySelectorAll(PLACES)].filter((place) => {
+      const { top, height } = place.getBoundingClientRect();
+      return height > 0 && top < innerHeight / 3;
+    });
+    choose("at", begun.at(-1)?.id);
+  }
+  let scrollTimer = null;
+  addEventListener("scroll", () => {
+    clearTimeout(scrollTimer);
+    scrollTimer = setTimeout(keepPlace, 200);
+  }, { passive: true });
   addEventListener("beforeprint", () => Object.values(views).forEach(showAllRows));
   // A link to a place of the page keeps what was chosen.
   addEventListener("hashchange", () => {

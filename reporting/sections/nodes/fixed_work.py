@@ -129,7 +129,6 @@ def _make_cells(row: ResultRow, link: BundleLink, assumptions: Assumptions) -> C
         "work": row.workload,
         "item": workloads()[row.workload].item,
         "result": name_line(row),
-        "batch": row.batch_size,
         **make_estimate_cells("accelerators_kwh", energy_kwh),
         "active_percent": 100 * run.activity.active_share,
         "utilisation_percent": run.activity.utilisation_percent,

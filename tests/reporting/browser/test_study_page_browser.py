@@ -264,7 +264,7 @@ def test_downloads_hold_the_chosen_rows_and_everything(page: Any) -> None:
         1e3 * selection["shown"][0]["joules"], rel=1e-3
     )
     with page.expect_download() as saved:
-        page.get_by_role("button", name="All tables as JSON").click()
+        page.get_by_role("button", name="All tables as JSON", exact=True).click()
     everything = json.loads(Path(saved.value.path()).read_text(encoding="utf-8"))
     tables = {table["id"]: table for table in everything["tables"]}
     assert "activations_low" in tables["image-inference-fits"]["keys"]
