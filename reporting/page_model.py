@@ -12,7 +12,7 @@ from reporting.rounds.compare import compare_rounds
 from reporting.rounds.earlier import EarlierRound
 from reporting.rounds.table import build_changes_table
 from reporting.sections import compare, overview, planning, results
-from reporting.sections.cells import BundleLink
+from reporting.sections.cells import BundleLink, describe_provenance
 from reporting.sections.control import add_control_shares, build_control_table
 from reporting.sections.data_sheets.boards import build_board_table
 from reporting.sections.data_sheets.naive import build_naive_table
@@ -301,7 +301,12 @@ def _build_run_tables(
             # bundles.
             bundle = read_bundle(row.provenance.run.path, row.provenance.manifest_sha256)
             control_w = row.control.median_w if row.control else None
-            yield build_trace_table(bundle, f"{id}-trace-{place}", control_w=control_w)
+            yield build_trace_table(
+                bundle,
+                f"{id}-trace-{place}",
+                control_w=control_w,
+                provenance=describe_provenance(row),
+            )
 
 
 def _select_traced_rows(rows: Sequence[ResultRow]) -> list[ResultRow]:

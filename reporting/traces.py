@@ -4,6 +4,7 @@ the mean over one second at the middle of each bin."""
 import numpy as np
 
 from reporting.report_table import Column, ReportTable, TableRow
+from rules.boards import SIMULATED_PREFIX
 from rules.bundle import Bundle
 from rules.metrics.energy import MetricsError, build_trace
 from rules.metrics.power.profile import Bin, PowerSpread, average_around, envelope, spread
@@ -16,6 +17,8 @@ COLUMNS = (
     Column(
         "t_s", "start", "s", "number", about="Seconds since the first reading of the accelerator."
     ),
+    Column("model", "board", hidden=True),
+    Column("provenance", "provenance", hidden=True),
     Column("to_s", "end", "s", "number", hidden=True),
     Column("low_w", "lowest power", "W", "number", about="Lowest reading of the bin."),
     Column("high_w", "highest power", "W", "number", about="Highest reading of the bin."),
@@ -69,11 +72,15 @@ COLUMNS = (
 
 
 def build_trace_table(
-    bundle: Bundle, id: str, bins: int = MAX_BINS, control_w: float | None = None
+    bundle: Bundle,
+    id: str,
+    bins: int = MAX_BINS,
+    control_w: float | None = None,
+    provenance: str = "measured",
 ) -> ReportTable:
     """The power of the first accelerator of a bundle: lowest and highest reading in each of at
     most `bins` bins of equal length. `control_w` is the median power of a control run at the same
-    cap.
+    cap; `provenance` is `measured` or `simulated`.
 
     Raises MetricsError if there are too few readings.
     """
@@ -90,7 +97,10 @@ def build_trace_table(
     ]
     name = bundle.accelerators[uuid].name
     known_board = bundle.accelerators[uuid].board
-    limits = {
+    constants = {
+        # A simulated board has the colour of the board that it simulates.
+        "model": known_board.id if known_board else name.removeprefix(SIMULATED_PREFIX),
+        "provenance": provenance,
         "cap_w": bundle.cap_w,
         "rated_w": known_board.max_power_w if known_board else None,
         "idle_w": known_board.idle_power_w if known_board else None,
@@ -106,7 +116,7 @@ def build_trace_table(
             **_make_row(power_bin, spans_s, bundle.protocol.discarded_epochs),
             # The sensors resolve no more than a tenth of a watt in a mean over ten readings.
             "mean_w": round(float(mean_w), 1),
-            **limits,
+            **constants,
         }
         for power_bin, mean_w in zip(power_bins, means_w, strict=True)
     )

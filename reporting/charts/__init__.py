@@ -36,7 +36,8 @@ def build_charts(table: ReportTable, texts: Mapping[str, ChartText] | None = Non
     """
     altair = _import_altair()
     # These modules import altair, which only the extra `report` installs.
-    from reporting.charts import bars, curves, fronts, hill, spans, works
+    from reporting.charts import curves, fronts, hill, serving, works
+    from reporting.charts.rows import bars, peaks, repeats, spans
     from reporting.charts.style import mark_simulated
 
     builders: Mapping[str, Callable[[ReportTable], list[Chart]]] = {
@@ -48,7 +49,10 @@ def build_charts(table: ReportTable, texts: Mapping[str, ChartText] | None = Non
         "sweeps": curves.build_sweep_charts,
         **dict.fromkeys(AXIS_TABLES, curves.build_axis_charts),
         "scaling": bars.build_scaling_chart,
-        "factors": bars.build_naive_chart,
+        "factors": peaks.build_peak_charts,
+        "epochs": repeats.build_repeats_chart,
+        "serving": serving.build_serving_charts,
+        "nodes": spans.build_node_charts,
         "tuned": bars.build_tuned_chart,
         "power": lambda t: [*spans.build_distribution_chart(t), *curves.build_clock_charts(t)],
         "front": fronts.build_front_chart,

@@ -40,7 +40,13 @@ def name_sources(rows: Iterable[Mapping[str, Value]]) -> str:
     """How many bundles the rows come from, and the publications among their sources, as in
     `12 bundles; Latif et al. 2024`."""
     rows = list(rows)
-    bundles = {path for row in rows for path in str(row.get("bundle") or "").split()}
+    # A measured node has the address of its bundle only.
+    bundles = {
+        path
+        for row in rows
+        if row.get("standing") != "published"
+        for path in str(row.get("bundle") or row.get("url") or "").split()
+    }
     publications = [
         # The line of a published row is its publication and the board.
         str(row.get("source") or row.get("system") or row.get("line")).partition(" · ")[0]

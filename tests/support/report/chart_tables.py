@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from conftest import copy_evidence
+from support.report.row_chart_tables import list_row_chart_tables
 
 from reporting.charts import build_charts
 from reporting.charts.chart import Chart
@@ -29,7 +30,6 @@ NUMBERS = (
     "energy_gain_percent",
     "extra_time_percent",
     "sm_mhz",
-    "speed_up",
 )
 FACETS = ("variant", "precision", "provenance")
 TEXTS = ("line", "model", "standing", *FACETS, "doubt", "implausible")
@@ -43,6 +43,7 @@ def make_table(kind: str, *rows: dict[str, Any], **fields: Any) -> ReportTable:
             for key in (*NUMBERS, *fields, "count", "value", "baseline_rate")
         ),
         Column("joules_per_item", "energy", "J/image", "number", interval=True),
+        Column("speed_up", "speed-up", "", "number", interval=True),
         *(Column(key, key, hidden=True) for key in (*TEXTS, *MARKS)),
     )
     usual = {"line": "a", "model": "H200", "standing": "closed"}
@@ -138,5 +139,6 @@ CHART_TABLES = (
 
 
 def list_charts() -> Iterator[Chart]:
-    for table in (*CHART_TABLES, build_trace_table(make_bundle(), "resnet50-train-trace-1")):
+    trace = build_trace_table(make_bundle(), "resnet50-train-trace-1")
+    for table in (*CHART_TABLES, *list_row_chart_tables(), trace):
         yield from build_charts(table)

@@ -1,0 +1,214 @@
+"""Dot and bar charts of rows: energy with intervals, scaling, tuned and baseline."""
+
+from collections.abc import Callable
+from typing import Any
+
+import altair as alt
+
+from reporting.charts.chart import Chart, name_sources
+from reporting.charts.rows.layout import (
+    COMPARED,
+    MAX_ROWS,
+    compute_height_px,
+    note_limit,
+    place_rows,
+    shade,
+    write_names,
+)
+from reporting.charts.style import (
+    Data,
+    assign_styles,
+    build_spec,
+    draw_crosses,
+    draw_points,
+    make_linear_axis,
+    make_zero_axis,
+    select_numbers,
+)
+from reporting.report_table import ReportTable
+
+_LIMIT = "board_limit_percent"
+SHADED = "Shaded: less than the board spread away from {}. "
+
+
+def build_energy_chart(table: ReportTable) -> list[Chart]:
+    """Energy per item of each run with its 95 % interval, lowest first. Results that may not win
+    come last."""
+    key = "joules_per_item"
+    data = [row for row in table.data if row.get(f"{key}_low") is not None]
+    # A single run has nothing to be compared with.
+    if len(data) < 2:
+        return []
+    # The spec sorts and cuts the rows itself. This copy gives styles and axis, so both must select
+    # the same rows.
+    drawn_rows = sorted(data, key=lambda row: (not _may_win(row), float(row[key] or 0)))[:MAX_ROWS]
+    styles = assign_styles(drawn_rows)
+    runs = alt.Chart(alt.NamedData(table.id)).transform_filter(f"datum['{key}_low'] != null")
+    base = place_rows(
+        runs.transform_calculate(held_back=f"{COMPARED} ? 0 : 1"),
+        # The chart numbers its rows, because the table has another order.
+        [alt.SortField("held_back"), alt.SortField(key)],
+    )
+    limits = select_numbers(data, _LIMIT)
+    compared_joules = [float(row[key] or 0) for row in data if _may_win(row)]
+    is_shaded = bool(limits and compared_joules)
+    # The axis must hold the end of the shaded span.
+    span_end = min(compared_joules) * (1 + limits[0] / 100) if is_shaded else None
+
+    def make_axis(field: str) -> Any:
+        return make_linear_axis(alt.X, table, key, [*drawn_rows, {key: span_end}], field)
+
+    # Without its interval, a small difference of two points would look like a result.
+    interval = base.mark_rule(strokeWidth=3, opacity=0.5).encode(
+        x=make_axis(f"{key}_low"),
+        x2=f"{key}_high:Q",
+        stroke=alt.Stroke("line:N", scale=styles.colour, legend=None),
+    )
+    # No legend: the name of each run is written above its mark.
+    points = base.encode(x=make_axis(key))
+    layers = [
+        interval,
+        draw_points(points, styles, legend=False),
+        draw_crosses(points),
+        write_names(base),
+    ]
+    if is_shaded:
+        lowest = (
+            runs.transform_filter(COMPARED)
+            .transform_aggregate(lowest=f"min({key})", limit=f"max({_LIMIT})")
+            .transform_calculate(span_end="datum.lowest * (1 + datum.limit / 100)")
+        )
+        layers.insert(0, shade(lowest, make_axis("lowest"), "span_end"))
+    hollow_note = (
+        "Hollow points, last: the result is not compared; the tooltip gives the reason. "
+        if not all(map(_may_win, drawn_rows))
+        else ""
+    )
+    shaded_note = SHADED.format("the lowest compared run") if is_shaded else ""
+    return [
+        Chart(
+            f"{table.id}-energy",
+            "Energy per item with 95 % intervals",
+            f"{note_limit(len(data), 'runs, by energy')}Bars are 95 % intervals within one run. "
+            f"{shaded_note}{hollow_note}".strip(),
+            f"{table.get_column(key).label} of {len(drawn_rows)} runs with 95 % intervals. The "
+            "table has the same values.",
+            table,
+            build_spec(alt.layer(*layers), compute_height_px(len(data))),
+            better="lower",
+            source=name_sources(drawn_rows),
+        )
+    ]
+
+
+def _may_win(row: Any) -> bool:
+    return not (row.get("doubt") or row.get("withheld") or row.get("implausible"))
+
+
+def build_scaling_chart(table: ReportTable) -> list[Chart]:
+    """Speed-up over one accelerator, with perfect scaling for comparison, one row for each run."""
+    key = "speed_up"
+    data = [row for row in table.data if row.get(key) is not None]
+    if not data:
+        return []
+    drawn_rows = data[:MAX_ROWS]
+    styles = assign_styles(drawn_rows)
+    base = place_rows(
+        alt.Chart(alt.NamedData(table.id)).transform_filter(f"datum.{key} != null")
+    ).transform_calculate(zero="0")
+    # The axis must also hold the mark of perfect scaling, which is at the number of accelerators.
+    highest = max(select_numbers(drawn_rows, key, f"{key}_high", "count"))
+
+    def make_axis(field: str) -> Any:
+        return make_zero_axis(alt.X, field, table.get_column(key).label, highest)
+
+    bar = base.mark_bar(height=10, strokeWidth=1.5, tooltip={"content": "data"}).encode(
+        x=make_axis("zero"),
+        x2=f"{key}:Q",
+        fill=alt.Fill("line:N", scale=styles.colour, legend=None),
+        stroke=alt.Stroke("line:N", scale=styles.colour, legend=None),
+        # A filled bar in doubt would look like a measured speed-up.
+        fillOpacity=alt.condition(COMPARED, alt.value(0.85), alt.value(0)),
+    )
+    interval = base.mark_rule(strokeWidth=1.5).encode(x=make_axis(f"{key}_low"), x2=f"{key}_high:Q")
+    perfect_scaling = base.mark_tick(thickness=2, size=18, opacity=1).encode(x=make_axis("count"))
+    layers = [
+        *_shade_around(base, drawn_rows, "count", make_axis),
+        bar,
+        interval,
+        perfect_scaling,
+        write_names(base),
+    ]
+    shaded_note = SHADED.format("perfect scaling") if select_numbers(drawn_rows, _LIMIT) else ""
+    return [
+        Chart(
+            f"{table.id}-bars",
+            "Speed-up over one accelerator",
+            f"{note_limit(len(data))}Compared with runs on one accelerator of the same model at "
+            "the same cap. Upright lines across bars: perfect scaling. Thin lines: 95 % intervals. "
+            f"{shaded_note}Hollow bars: the result is not compared; the table gives the reason.",
+            f"Speed-up over one accelerator of {len(data)} runs. The table has the same values.",
+            table,
+            build_spec(alt.layer(*layers), compute_height_px(len(data))),
+            better="higher",
+            source=name_sources(drawn_rows),
+        )
+    ]
+
+
+def build_tuned_chart(table: ReportTable) -> list[Chart]:
+    """Throughput of tuned and baseline variants on the same boards at the same cap."""
+    key, baseline_key = "items_per_s_per_accelerator", "baseline_rate"
+    data = [row for row in table.data if row[key] is not None and row[baseline_key] is not None]
+    if not data:
+        return []
+    drawn_rows = data[:MAX_ROWS]
+    styles = assign_styles(drawn_rows)
+    base = place_rows(
+        alt.Chart(alt.NamedData(table.id)).transform_filter(
+            f"datum['{key}'] != null && datum['{baseline_key}'] != null"
+        )
+    )
+    highest = max(select_numbers(drawn_rows, key, baseline_key))
+
+    def make_axis(field: str) -> Any:
+        return make_zero_axis(alt.X, field, table.get_column(key).label, highest)
+
+    # A line between two marks shows which of them belong together.
+    connector = base.mark_rule(strokeWidth=2, opacity=0.5).encode(
+        x=make_axis(baseline_key), x2=f"{key}:Q"
+    )
+    baseline = base.mark_tick(thickness=2, size=18, opacity=1).encode(x=make_axis(baseline_key))
+    layers = [
+        *_shade_around(base, drawn_rows, baseline_key, make_axis),
+        connector,
+        baseline,
+        draw_points(base.encode(x=make_axis(key)), styles, legend=False),
+        write_names(base),
+    ]
+    shaded_note = SHADED.format("the baseline") if select_numbers(drawn_rows, _LIMIT) else ""
+    return [
+        Chart(
+            f"{table.id}-pairs",
+            "Tuned and baseline throughput",
+            f"{note_limit(len(data))}Upright lines: baseline variant. Points: tuned variant, named "
+            f"above. {shaded_note}{table.about}",
+            f"Tuned and baseline throughput, {len(data)} pairs. The table has the same values.",
+            table,
+            build_spec(alt.layer(*layers), compute_height_px(len(data))),
+            better="higher",
+            source=name_sources(drawn_rows),
+        )
+    ]
+
+
+def _shade_around(base: Any, data: Data, key: str, make_axis: Callable[[str], Any]) -> list[Any]:
+    """Shade the board spread around the value at `key` of each row. Rows that are not compared have
+    none."""
+    if not select_numbers(data, _LIMIT):
+        return []
+    spans = base.transform_filter(f"datum.{_LIMIT} != null").transform_calculate(
+        span_start=f"datum['{key}'] * (1 - datum.{_LIMIT} / 100)",
+        span_end=f"datum['{key}'] * (1 + datum.{_LIMIT} / 100)",
+    )
+    return [shade(spans, make_axis("span_start"), "span_end")]

@@ -1,0 +1,71 @@
+"""The layout of charts of rows: places, names and shaded spans."""
+
+from typing import Any
+
+import altair as alt
+
+from reporting.charts.style import INK
+
+MAX_ROWS = 24
+"""Maximum number of rows in a chart. The caption says if there are more."""
+ROW_PX = 36
+COMPARED = "!datum.doubt && !datum.withheld && !datum.implausible"
+"""Vega expression of a result that may win. Others are hollow and stand below."""
+NAME_STYLE = {
+    "align": "left",
+    "baseline": "bottom",
+    "x": 2,
+    "dy": -9,
+    "fontSize": 11,
+    "limit": alt.ExprRef("width"),
+}
+"""The style of the name of a row. Long names end with an ellipsis on a phone."""
+_NAME = "datum.line + (datum.cap_w == null ? '' : ' · ' + datum.cap_w + ' W')"
+
+
+def place_rows(base: Any, sort: list[alt.SortField] | None = None, name: str = _NAME) -> Any:
+    """Place each row of the data on a row of its own, in this order or that of the table. `name`
+    is the Vega expression of its name."""
+    return _put_on_rows(base.transform_window(place="row_number()", sort=sort or []), name)
+
+
+def place_configurations(base: Any, key: str) -> Any:
+    """Place the runs of a configuration at one cap on one row, by workload and then by their mean
+    of `key`. Results that may not win come last within their workload."""
+    sort_keys = ("workload", "held_back", "configuration_mean", "line", "cap_w")
+    return _put_on_rows(
+        base.transform_joinaggregate(configuration_mean=f"mean({key})", groupby=["line", "cap_w"])
+        .transform_calculate(held_back=f"{COMPARED} ? 0 : 1")
+        .transform_window(place="dense_rank()", sort=[alt.SortField(name) for name in sort_keys])
+    )
+
+
+def _put_on_rows(base: Any, name: str = _NAME) -> Any:
+    first_rows = base.transform_filter(f"datum.place <= {MAX_ROWS}").transform_calculate(name=name)
+    return first_rows.encode(y=alt.Y("place:O", title=None, axis=None, sort="ascending"))
+
+
+def write_names(base: Any) -> Any:
+    """Write the name of each row above its marks, so that there is room for it on a phone too."""
+    # Several marks of a row have one name.
+    return (
+        base.transform_aggregate(groupby=["place", "name"])
+        .mark_text(**NAME_STYLE)
+        .encode(text="name:N")
+    )
+
+
+def shade(base: Any, start: Any, end: str) -> Any:
+    """Shade what cannot be told apart because of the spread between boards, from the axis `start`
+    to the field `end`."""
+    return base.mark_rect(fill=INK, opacity=0.13).encode(x=start, x2=f"{end}:Q")
+
+
+def note_limit(count: int, what: str = "rows of the table") -> str:
+    """The start of the caption of a chart that does not draw all rows; else empty."""
+    return f"First {MAX_ROWS} of {count} {what}. " if count > MAX_ROWS else ""
+
+
+def compute_height_px(count: int) -> int:
+    """The height of a chart of so many rows."""
+    return 8 + ROW_PX * min(count, MAX_ROWS)

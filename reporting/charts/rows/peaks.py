@@ -1,0 +1,128 @@
+"""Charts of runs of all workloads: achieved FLOP/s below the dense peak, and measured energy over
+the naive estimate."""
+
+from collections.abc import Callable
+from typing import Any
+
+import altair as alt
+
+from reporting.charts.chart import Chart, name_sources
+from reporting.charts.rows.layout import (
+    compute_height_px,
+    note_limit,
+    place_configurations,
+    write_names,
+)
+from reporting.charts.style import (
+    Data,
+    assign_styles,
+    build_spec,
+    draw_crosses,
+    draw_points,
+    make_zero_axis,
+    select_numbers,
+)
+from reporting.report_table import ReportTable
+
+
+def build_peak_charts(table: ReportTable) -> list[Chart]:
+    """Achieved FLOP/s, and the energy of each run over its naive estimate."""
+    return [*_build_achieved_chart(table), _build_naive_chart(table)]
+
+
+def _build_achieved_chart(table: ReportTable) -> list[Chart]:
+    """Achieved FLOP/s of each configuration beside the dense peak of its precision; none without
+    FLOP/s."""
+    key, peak_key = "achieved_tflops", "peak_tflops"
+    data = [row for row in table.data if row.get(key) is not None]
+    if not data:
+        return []
+    base = place_configurations(
+        alt.Chart(alt.NamedData(table.id)).transform_filter(f"datum.{key} != null"), key
+    )
+    highest = max(select_numbers(data, key, peak_key))
+
+    def make_axis(field: str) -> Any:
+        return make_zero_axis(alt.X, field, table.get_column(key).label, highest)
+
+    # The length that is missing is what the run leaves unused.
+    below_peak = base.mark_rule(strokeWidth=0.7).encode(x=make_axis(key), x2=f"{peak_key}:Q")
+    peak = base.mark_tick(thickness=2, size=16, opacity=1).encode(x=make_axis(peak_key))
+    points = base.encode(x=make_axis(key))
+    layers = [
+        below_peak,
+        peak,
+        draw_points(points, assign_styles(data), legend=False),
+        draw_crosses(points),
+        _write_shares(base, key, make_axis),
+        write_names(base),
+    ]
+    count = _count_configurations(data)
+    return [
+        Chart(
+            f"{table.id}-peak",
+            "Achieved FLOP/s and the dense peak of the precision",
+            f"{note_limit(count, 'configurations')}Upright lines: dense peak of the board at the "
+            "precision of the run. Points: FLOPs of the model per second; below them, their share "
+            "of the peak (MFU). Repeats are on one row. The chart has no slope of memory "
+            "bandwidth, because bundles record no memory traffic.",
+            f"Achieved FLOP/s of {len(data)} runs in {count} configurations beside the dense peak. "
+            "The table has the same values.",
+            table,
+            build_spec(alt.layer(*layers), compute_height_px(count)),
+            better="higher",
+            source=name_sources(data),
+        )
+    ]
+
+
+def _write_shares(base: Any, key: str, make_axis: Callable[[str], Any]) -> Any:
+    """Write the mean share of the peak of each configuration below its points."""
+    return (
+        base.transform_aggregate(
+            achieved=f"mean({key})", share="mean(mfu_percent)", groupby=["place"]
+        )
+        .transform_calculate(share_text="format(datum.share, '.3~r') + ' %'")
+        .mark_text(align="left", baseline="top", dx=-3, dy=4, fontSize=10)
+        .encode(x=make_axis("achieved"), text="share_text:N")
+    )
+
+
+def _build_naive_chart(table: ReportTable) -> Chart:
+    """The energy of each run over its naive estimate, by workload."""
+    key = "over_naive"
+    data = table.data
+    base = place_configurations(alt.Chart(alt.NamedData(table.id)), key)
+    base = base.transform_calculate(naive="1")
+    highest = max(select_numbers(data, key, f"{key}_high"))
+    title = table.get_column(key).label
+
+    def make_axis(field: str) -> Any:
+        return make_zero_axis(alt.X, field, title, highest)
+
+    above_naive = base.mark_rule(strokeWidth=0.7).encode(x=make_axis("naive"), x2=f"{key}:Q")
+    naive = base.mark_tick(thickness=2, size=16, opacity=1).encode(x=make_axis("naive"))
+    points = base.encode(x=make_axis(key))
+    layers = [
+        above_naive,
+        naive,
+        draw_points(points, assign_styles(data), legend=False),
+        draw_crosses(points),
+        write_names(base),
+    ]
+    count = _count_configurations(data)
+    return Chart(
+        f"{table.id}-marks",
+        table.title,
+        f"{note_limit(count, 'configurations')}Upright lines: the naive estimate. Repeats are on "
+        f"one row. {table.about}",
+        f"{title} of {len(data)} runs. The table has the same values.",
+        table,
+        build_spec(alt.layer(*layers), compute_height_px(count)),
+        better="lower",
+        source=name_sources(data),
+    )
+
+
+def _count_configurations(data: Data) -> int:
+    return len({(row["line"], row["cap_w"]) for row in data})

@@ -1,0 +1,178 @@
+"""Charts of rows: places of marks, shaded spans, and results that are not compared."""
+
+import re
+from dataclasses import dataclass
+from xml.etree import ElementTree as Xml
+
+import pytest
+import vl_convert
+from support.report.result_rows import make_run_row
+from support.report.row_chart_tables import (
+    BOARDS,
+    list_row_chart_tables,
+    make_energy_table,
+    make_epochs_table,
+    make_factors_table,
+    make_nodes_table,
+    make_repeats,
+    make_scaling_table,
+)
+
+from reporting.charts import build_charts
+from reporting.charts.chart import Chart
+from reporting.charts.render import _fill_spec as fill_spec
+from reporting.charts.render import to_svg
+from reporting.charts.style import CONFIG
+from reporting.report_table import ReportTable
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A mark of a picture, in pixels of the plot."""
+
+    left: float
+    right: float
+    y: float
+    is_hollow: bool
+
+
+def build_chart(table: ReportTable, end: str) -> Chart:
+    (chart,) = [chart for chart in build_charts(table) if chart.id.endswith(end)]
+    return chart
+
+
+def read_marks(chart: Chart, kind: str) -> list[Mark]:
+    """The marks of a kind, such as `symbol`, from top to bottom, then from left to right."""
+    svg = vl_convert.vegalite_to_svg(fill_spec(chart), config=CONFIG)
+    root = Xml.fromstring(svg.replace(' xmlns="http://www.w3.org/2000/svg"', ""))
+    marks = []
+    for group in root.iter("g"):
+        names = (group.get("class") or "").split()
+        if f"mark-{kind}" not in names or "role-mark" not in names:
+            continue
+        for element in group:
+            shift = re.search(r"translate\((-?[\d.]+),(-?[\d.]+)\)", element.get("transform") or "")
+            x, y = (float(shift[1]), float(shift[2])) if shift else (0.0, 0.0)
+            box = re.match(r"M(-?[\d.]+),(-?[\d.]+)h(-?[\d.]+)v(-?[\d.]+)", element.get("d") or "")
+            left, width = (float(box[1]), float(box[3])) if box else (0.0, 0.0)
+            width += float(element.get("x2") or 0)
+            y += float(box[2]) + float(box[4]) / 2 if box else 0
+            ends = sorted((x + left, x + left + width))
+            marks.append(Mark(*ends, y, element.get("fill-opacity") == "0"))
+    return sorted(marks, key=lambda mark: (mark.y, mark.left))
+
+
+def test_run_that_is_not_compared_comes_last_though_it_needs_the_least_energy() -> None:
+    points = read_marks(build_chart(make_energy_table(make_repeats()), "-energy"), "symbol")
+    assert [point.is_hollow for point in points] == [False] * 4 + [True]
+    compared = [point.left for point in points[:-1]]
+    assert compared == sorted(compared)
+    assert points[-1].left < compared[0]
+
+
+def test_board_spread_is_shaded_from_the_lowest_compared_run() -> None:
+    table = make_energy_table(make_repeats())
+    chart = build_chart(table, "-energy")
+    points = read_marks(chart, "symbol")
+    # The only rectangle over the full height.
+    (shaded,) = read_marks(chart, "rect")
+    assert shaded.left == pytest.approx(points[0].left, abs=0.1)
+    lowest, slowest = 700 / 7500, 700 / 5000
+    limit = float(str(table.rows[0]["board_limit_percent"]))
+    px_per_joule = (points[3].left - points[0].left) / (slowest - lowest)
+    width = lowest * limit / 100 * px_per_joule
+    assert shaded.right - shaded.left == pytest.approx(width, abs=0.2)
+    assert "board spread" in chart.about
+
+
+def test_runs_that_are_compared_with_nothing_have_no_shade() -> None:
+    table = make_energy_table(make_repeats())
+    alone = [{**row, "board_limit_percent": None} for row in table.rows]
+    chart = build_chart(ReportTable(table.id, table.title, table.columns, tuple(alone)), "-energy")
+    assert not read_marks(chart, "rect")
+    assert "board spread" not in chart.about
+
+
+def test_each_bar_of_scaling_has_a_row_with_its_mark_of_perfect_scaling() -> None:
+    chart = build_chart(make_scaling_table((2, 1.9), (4, 3.6), (4, 4.1)), "-bars")
+    rects = read_marks(chart, "rect")
+    bars = [mark for mark in rects if mark.left == 0]
+    ticks = [mark for mark in rects if 0 < mark.right - mark.left <= 2]
+    assert len(bars) == len(ticks) == 3
+    px_per_speed_up = bars[0].right / 1.9
+    for bar, tick, speed_up, count in zip(bars, ticks, (1.9, 3.6, 4.1), (2, 4, 4), strict=True):
+        assert bar.y == pytest.approx(tick.y, abs=1)
+        assert bar.right == pytest.approx(speed_up * px_per_speed_up, abs=0.5)
+        assert (tick.left + tick.right) / 2 == pytest.approx(count * px_per_speed_up, abs=0.5)
+    assert [bar.is_hollow for bar in bars] == [False, False, True]
+
+
+def test_repeats_lie_as_far_from_their_mean_as_their_energy_is() -> None:
+    chart = build_chart(make_epochs_table(make_repeats()), "-repeats")
+    points = read_marks(chart, "symbol")
+    # The mean of the three compared runs; the fourth run of the setting is hollow.
+    joules = [700 / rate for rate in (7600, 7500, 7400, 7300)]
+    mean = sum(joules[1:]) / 3
+    off_percent = [100 * (value / mean - 1) for value in joules]
+    px_per_percent = (points[3].left - points[0].left) / (off_percent[3] - off_percent[0])
+    for point, percent in zip(points, off_percent, strict=True):
+        expected = points[0].left + (percent - off_percent[0]) * px_per_percent
+        assert point.left == pytest.approx(expected, abs=0.2)
+    assert [point.is_hollow for point in points] == [True, False, False, False]
+    # Each board has a row.
+    assert len({point.y for point in points}) == 4
+    names = read_texts(chart)
+    assert [name for name in names if name.startswith("…")] == [f"…{b[-4:]}" for b in BOARDS]
+    assert any(name.endswith("J/image, n = 3") for name in names)
+
+
+def read_texts(chart: Chart) -> list[str]:
+    return [text.text or "" for text in Xml.fromstring(to_svg(chart)).iter("text")]
+
+
+def test_single_runs_have_no_chart_of_repeats() -> None:
+    rows = [make_run_row(7500, BOARDS[0]), make_run_row(5000, BOARDS[1], batch_size=64)]
+    assert build_charts(make_epochs_table(rows)) == []
+
+
+def test_achieved_flops_are_a_share_of_the_peak_of_the_precision() -> None:
+    chart = build_chart(make_factors_table(), "-peak")
+    points = read_marks(chart, "symbol")
+    ticks = [mark for mark in read_marks(chart, "rect") if mark.right - mark.left <= 2]
+    px_per_tflops = (ticks[-1].left + 1) / 2000
+    expected = [(500, False), (600, False), (800, True)]
+    for point, (tflops, is_hollow) in zip(points, expected, strict=True):
+        assert point.left == pytest.approx(tflops * px_per_tflops, abs=0.5)
+        assert point.is_hollow == is_hollow
+    assert points[0].y == points[1].y < points[2].y, "repeats share a row"
+    assert {"55 %", "40 %"} <= set(read_texts(chart))
+
+
+def test_nodes_of_one_size_share_a_chart() -> None:
+    table = make_nodes_table()
+    (chart,) = build_charts(table)
+    assert chart.id == "whole-nodes-8"
+    assert chart.source == "1 bundle; Latif et al. 2024"
+    boxes = [mark for mark in read_marks(chart, "rect") if mark.right - mark.left > 2]
+    quartiles = max(boxes, key=lambda box: -(box.right - box.left))
+    px_per_w = quartiles.left / 6800
+    assert quartiles.right == pytest.approx(7400 * px_per_w, abs=0.2)
+    median, maximum = read_marks(chart, "symbol")
+    assert (median.is_hollow, maximum.is_hollow) == (False, True)
+    assert median.left == pytest.approx(6000 * px_per_w, abs=0.2)
+    assert maximum.left == pytest.approx(6500 * px_per_w, abs=0.2)
+
+
+@pytest.mark.parametrize("table", list_row_chart_tables(), ids=lambda table: table.id)
+def test_picture_is_small_and_its_caption_complete(table: ReportTable) -> None:
+    # As many rows as a chart holds, each a line of its own.
+    rows = tuple(
+        {**row, "line": f"{row['line']} · example system number {n}"}
+        for n in range(8)
+        for row in table.rows
+    )
+    charts = build_charts(ReportTable(table.id, table.title, table.columns, rows))
+    assert charts
+    for chart in charts:
+        assert len(to_svg(chart)) <= 15_000
+        assert chart.source and chart.about and chart.alt
