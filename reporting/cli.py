@@ -4,10 +4,11 @@ Modules for checking and drawing are imported late, so that `--help` is fast.
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Literal, NoReturn
 
 import click
 
@@ -22,7 +23,11 @@ from checker.terminal import (
 
 if TYPE_CHECKING:
     from reporting.collect import Collected
+    from reporting.papers.layout import PaperWidth
+    from reporting.report_table import ReportTable
     from reporting.rounds.earlier import EarlierRound
+    from reporting.sentences.charts import ChartText
+    from rules.bundle_format.records import Json
 
 MARK = '<meta name="generator" content="wattmark'
 """Identifies an earlier page, which may be overwritten."""
@@ -53,9 +58,17 @@ def start() -> NoReturn:
 @click.option(
     "--tables",
     type=_DIRECTORY,
-    help="Also write every table there as CSV, Markdown and LaTeX, and report.json.",
+    help="Also write every table there as CSV, Markdown and LaTeX, report.json, and a LaTeX "
+    "document with all of them.",
 )
 @click.option("--figures", type=_DIRECTORY, help="Also write every chart there as SVG and PDF.")
+@click.option(
+    "--width",
+    type=click.Choice(["252", "516"]),
+    default="516",
+    show_default=True,
+    help="Of figures and LaTeX tables, in pt: one or two columns of IEEEtran.",
+)
 @click.option(
     "--since",
     metavar="DIR|TAG",
@@ -78,6 +91,7 @@ def main(
     out: Path,
     tables: Path | None,
     figures: Path | None,
+    width: Literal["252", "516"],
     since: str | None,
     keyring: Path | None,
     local: bool,
@@ -107,7 +121,8 @@ def main(
                 earlier = collect_earlier(since, paths, keyring, local)
             show_step("checking the bundles")
             collected = collect(paths, keyring, local)
-        pages = _write_files(collected, earlier, out, tables, figures)
+        exports = Exports(tables, figures, 252 if width == "252" else 516)
+        pages = _write_files(collected, earlier, out, exports)
     except OutputError as error:
         raise click.UsageError(str(error)) from None
     except (EarlierRoundError, NothingFoundError) as error:
@@ -121,26 +136,30 @@ def main(
     sys.exit(FAILED if collected.rejected else 0)
 
 
+@dataclass(frozen=True)
+class Exports:
+    """What is written beside the pages."""
+
+    tables: Path | None
+    """The directory of the tables; None for no tables. As for figures."""
+    figures: Path | None
+    width: "PaperWidth"
+
+
 def _write_files(
-    collected: "Collected",
-    earlier: "EarlierRound | None",
-    out: Path,
-    tables: Path | None,
-    figures: Path | None,
+    collected: "Collected", earlier: "EarlierRound | None", out: Path, exports: Exports
 ) -> list[str]:
     """Write pages, tables and figures. Returns a line about each page. Raises OutputError,
     ChartError and UnwritableError."""
     from datetime import UTC, datetime
 
     from checker.output import write_output
-    from reporting.charts import build_charts
     from reporting.page import (
         build_page,
         describe_report,
         name_study_page,
         name_trends_page,
         render_page,
-        write_tables,
     )
     from reporting.studies.page import build_study_page, describe_studies, render_study_page
     from reporting.trends.page import build_trends_page, describe_trends, render_trends_page
@@ -152,42 +171,59 @@ def _write_files(
     with _name_unwritable(out):
         page = build_page(collected, out, earlier)
         write_output(out, render_page(page, out, now), MARK)
-        study_page = build_study_page(collected, out) if collected.has_study_results else None
-        study_tables = list(study_page.tables.values()) if study_page else []
-        if study_page is not None:
+        documents: dict[str, tuple[Json, Sequence[ReportTable]]] = {
+            "report.json": (describe_report(page, now), page.tables)
+        }
+        if collected.has_study_results:
+            study_page = build_study_page(collected, out)
             html = render_study_page(study_page, out, now)
             write_output(name_study_page(out), html, MARK)
             lines.append(f"{name_study_page(out)}: {study_page.describe()}")
+            study_tables = tuple(study_page.tables.values())
+            documents["image-inference.json"] = (describe_studies(study_page, now), study_tables)
         trends_page = build_trends_page(collected, out)
         if trends_page is not None:
             html = render_trends_page(trends_page, out, now)
             write_output(name_trends_page(out), html, MARK)
             lines.append(f"{name_trends_page(out)}: {trends_page.describe()}")
-    if tables is not None:
-        show_step("writing the tables")
-        with _name_unwritable(tables):
-            write_tables(page.tables, describe_report(page, now), tables / "report.json")
-            if study_page is not None:
-                document = describe_studies(study_page, now)
-                write_tables(study_tables, document, tables / "image-inference.json")
-            if trends_page is not None:
-                trends_tables = list(trends_page.tables.values())
-                document = describe_trends(trends_page, now)
-                write_tables(trends_tables, document, tables / "trends.json")
-    if figures is not None:
-        from reporting.charts.render import write_figures
+            trends_tables = tuple(trends_page.tables.values())
+            documents["trends.json"] = (describe_trends(trends_page, now), trends_tables)
+    _write_exports(collected, documents, page.sentences.chart_texts, exports)
+    return lines
+
+
+def _write_exports(
+    collected: "Collected",
+    documents: "Mapping[str, tuple[Json, Sequence[ReportTable]]]",
+    chart_texts: "Mapping[str, Mapping[str, ChartText]]",
+    exports: Exports,
+) -> None:
+    """Write tables and figures. `documents` are the JSON documents of the pages and their tables by
+    the name of their file, `chart_texts` the texts of the charts of each table. Raises ChartError
+    and UnwritableError."""
+    tables = [table for _, page_tables in documents.values() for table in page_tables]
+    charts = []
+    if exports.figures is not None:
+        from reporting.charts import build_charts
+        from reporting.papers.figures import write_figures
 
         show_step("drawing the figures")
-        with _name_unwritable(figures):
-            write_figures(
-                (
-                    chart
-                    for table in (*page.tables, *study_tables)
-                    for chart in build_charts(table, page.sentences.chart_texts.get(table.id))
-                ),
-                figures,
+        charts = [c for t in tables for c in build_charts(t, chart_texts.get(t.id))]
+        with _name_unwritable(exports.figures):
+            write_figures(charts, exports.figures, exports.width)
+    if exports.tables is not None:
+        from reporting.page import write_tables
+        from reporting.papers.bibliography import Bibliography, list_publications
+        from reporting.papers.export import write_latex
+
+        show_step("writing the tables")
+        with _name_unwritable(exports.tables):
+            for name, (document, page_tables) in documents.items():
+                write_tables(page_tables, document, exports.tables / name)
+            bibliography = Bibliography.from_publications(list_publications(collected))
+            write_latex(
+                tables, charts, bibliography, exports.tables, exports.figures, exports.width
             )
-    return lines
 
 
 @contextmanager

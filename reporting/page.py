@@ -28,7 +28,6 @@ from reporting.report_table import (
     ReportTable,
     escape_invisible,
     to_csv,
-    to_latex,
     to_markdown,
     to_record,
 )
@@ -143,12 +142,12 @@ def build_page(
 
 
 def write_tables(tables: Sequence[ReportTable], document: Json, path: Path) -> None:
-    """Write every table as CSV, Markdown and LaTeX beside `path`, and `document` with all tables
+    """Write every table as CSV and Markdown beside `path`, and `document` with all tables
     to `path` as JSON."""
     path.parent.mkdir(parents=True, exist_ok=True)
     for table in tables:
         # `newline=""` keeps the CRLF that RFC 4180 asks for.
-        for suffix, format_table in ((".csv", to_csv), (".md", to_markdown), (".tex", to_latex)):
+        for suffix, format_table in ((".csv", to_csv), (".md", to_markdown)):
             path.with_name(f"{table.id}{suffix}").write_text(
                 format_table(table), encoding="utf-8", newline=""
             )

@@ -26,8 +26,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from reporting.latex import escape_latex
-
 Value = float | int | str | bool | None
 TableRow = Mapping[str, Value]
 
@@ -271,31 +269,6 @@ def to_markdown(table: ReportTable) -> str:
     lines += [
         "| " + " | ".join(_escape_markdown(cell) for cell in cells) + " |"
         for cells in _format_rows(table, columns)
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def to_latex(table: ReportTable) -> str:
-    """The visible columns, without evidence, as a LaTeX `table` that needs the package booktabs.
-    Text from bundles is escaped."""
-    columns = _select_paper_columns(table)
-    lines = [
-        "% needs \\usepackage{booktabs}",
-        "\\begin{table}",
-        "\\centering",
-        f"\\caption{{{escape_latex(table.title)}}}",
-        f"\\label{{tab:{table.id}}}",
-        f"\\begin{{tabular}}{{{''.join('l' if c.form == 'text' else 'r' for c in columns)}}}",
-        "\\toprule",
-        " & ".join(escape_latex(c.label) for c in columns) + " \\\\",
-        "\\midrule",
-        *(
-            " & ".join(escape_latex(cell) for cell in cells) + " \\\\"
-            for cells in _format_rows(table, columns)
-        ),
-        "\\bottomrule",
-        "\\end{tabular}",
-        "\\end{table}",
     ]
     return "\n".join(lines) + "\n"
 

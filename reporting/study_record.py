@@ -31,9 +31,18 @@ class BundleOrigin:
 class PublicationOrigin:
     """The publication of a study."""
 
-    citation: str
+    id: str
+    authors: str
+    """Names, separated by commas."""
+    title: str
+    year: int
     url: str | None
     """None if it is not a web address."""
+
+    @property
+    def citation(self) -> str:
+        """Such as `Mayr et al. 2026`."""
+        return cite(self.authors, self.year)
 
 
 @dataclass(frozen=True)
@@ -56,7 +65,9 @@ def record_study(results: tuple[ModelResult, ...], verdict: Verdict) -> StudyRec
 
 def record_published_study(study: PublishedStudy) -> StudyRecord:
     """The record of a published study."""
-    origin = PublicationOrigin(cite(study.authors, study.year), keep_web_address(study.url))
+    origin = PublicationOrigin(
+        study.id, study.authors, study.title, study.year, keep_web_address(study.url)
+    )
     return StudyRecord(study.results, origin)
 
 

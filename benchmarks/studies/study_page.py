@@ -70,7 +70,7 @@ def write_page(model_count: int, main_page: Path) -> Path:
                     seed=n,
                 )
             ),
-            PublicationOrigin("made up", None),
+            PublicationOrigin("made-up", "made up", "made up", 2025, None),
         )
         for n, (engine, precision) in enumerate(ENGINES)
     ]

@@ -1,11 +1,8 @@
-"""Draws charts: as SVG for the page, as SVG and PDF for papers, and as the scripts that draw them
-in the page."""
+"""Draws charts: as SVG for the page, and as the scripts that draw them in the page."""
 
 import json
-from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
-from pathlib import Path
 
 import vl_convert
 
@@ -18,25 +15,9 @@ from rules.bundle_format.records import Json
 def to_svg(chart: Chart) -> str:
     """Draw the chart as a short SVG element. The renderer escapes text from the data, so the
     result is safe markup."""
-    return compact.shorten_svg(str(vl_convert.vegalite_to_svg(_fill_spec(chart), config=CONFIG)))
-
-
-def write_figures(charts: Iterable[Chart], directory: Path) -> list[Path]:
-    """Write each chart as SVG and PDF into `directory` and return the files. The directory is
-    created. Raises OSError."""
-    directory.mkdir(parents=True, exist_ok=True)
-    paths = []
-    for chart in charts:
-        # Outside the page, currentColor has no value.
-        svg = str(vl_convert.vegalite_to_svg(_fill_spec(chart), config=CONFIG)).replace(
-            "currentColor", "#000"
-        )
-        # The PDF is made of the SVG, so both show the same.
-        for suffix, content in ((".svg", svg.encode()), (".pdf", vl_convert.svg_to_pdf(svg))):
-            path = directory / f"{chart.id}{suffix}"
-            path.write_bytes(content)
-            paths.append(path)
-    return paths
+    return compact.shorten_svg(
+        str(vl_convert.vegalite_to_svg(fill_spec(chart, chart.width_px), config=CONFIG))
+    )
 
 
 @cache
@@ -54,12 +35,12 @@ def load_drawing_script() -> str:
     return script.replace("CHART_CONFIG", json.dumps(CONFIG, ensure_ascii=False))
 
 
-def _fill_spec(chart: Chart) -> Json:
-    """The spec with the rows of its table, in the width of a static picture."""
+def fill_spec(chart: Chart, width_px: float) -> Json:
+    """The spec with the rows of its table, `width_px` wide."""
     rows = [{**row, ROW_NUMBER: number} for number, row in enumerate(chart.table.rows)]
     spec = {
         **chart.spec,
-        "width": chart.width_px,
+        "width": width_px,
         # The spec refers to the table by name. The page has the rows once for tables and charts.
         "datasets": {**chart.spec.get("datasets", {}), chart.table.id: rows},
     }

@@ -40,8 +40,8 @@ def published() -> PublishedStudy:
     return read_published_study(ROOT / "submissions/published/yang2025.json")
 
 
-def build_page(*results: ModelResult, citation: str = "A. Author 2025") -> StudyPage:
-    studies = [StudyRecord(results, PublicationOrigin(citation, None))]
+def build_page(*results: ModelResult, author: str = "A. Author") -> StudyPage:
+    studies = [StudyRecord(results, PublicationOrigin("study", author, "A title", 2025, None))]
     return build_study_page(Collected([], [], studies, [], []), MAIN_PAGE)
 
 
@@ -227,7 +227,7 @@ def test_a_page_of_all_models_on_five_setups_fits_its_limit(published: Published
 def test_names_of_strangers_are_escaped() -> None:
     hostile = "</script><img src=https://example.org/x>"
     result = make_result(hostile, 0.1, 80)
-    page, html = render(build_page(in_setup(result, source=hostile), citation=hostile))
+    page, html = render(build_page(in_setup(result, source=hostile), author=hostile))
     assert not list(page.find("img")) and hostile not in html
 
 

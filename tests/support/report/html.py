@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from html.parser import HTMLParser
 from typing import Any
@@ -192,9 +192,14 @@ def list_table_ids(page: Element) -> list[str]:
 
 def read_tables(page: Element) -> list[ReportTable]:
     """The tables of a page, made anew from its JSON."""
+    return parse_tables(read_embedded(page, "tables"))
+
+
+def parse_tables(records: Iterable[Mapping[str, Any]]) -> list[ReportTable]:
+    """The tables of report.json or of a page."""
     column_fields = {field.name for field in fields(Column)}
     report_tables = []
-    for record in read_embedded(page, "tables"):
+    for record in records:
         columns = tuple(
             Column(**{key: value for key, value in c.items() if key in column_fields})
             for c in record["columns"]

@@ -1,0 +1,1 @@
+"""Figures, tables and references that a paper takes in as they are."""
