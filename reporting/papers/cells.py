@@ -1,6 +1,5 @@
 """The cells of a table for papers, the marks of its rows, and the notes below it."""
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from string import ascii_lowercase
@@ -71,17 +70,17 @@ def format_cell(column: Column, row: TableRow) -> str:
 
 def _format_with_interval(text: str, value: float, low: float, high: float) -> str:
     half_width = (high - low) / 2
-    sign = text.partition(NO_BREAK)[0] if text[0] in _MARKS else ""
-    # Two digits of the half-width, and the value to the same place.
-    decimals = max(0, 1 - math.floor(math.log10(half_width))) if half_width > 0 else 0
-    figure, *ends = (_format_fixed(n, decimals) for n in (value, half_width, low, high))
     if half_width <= 0:
         return text
+    # Two digits of the half-width, and the value to the same place.
+    decimals = max(0, 1 - int(f"{half_width:.1e}".partition("e")[2]))
+    figure, *ends = (_format_fixed(n, decimals) for n in (value, half_width, low, high))
     if abs(value - (low + high) / 2) <= _SYMMETRY * half_width:
         interval = f"±{NO_BREAK}{ends[0]}"
     else:
         interval = f"[{ends[1]}, {ends[2]}]"
-    return f"{sign}{NO_BREAK if sign else ''}{figure} {interval}"
+    mark = f"{text[0]}{NO_BREAK}" if text[0] in _MARKS else ""
+    return f"{mark}{figure} {interval}"
 
 
 def _format_fixed(value: float, decimals: int) -> str:

@@ -37,7 +37,7 @@ def write_latex(
             table_ids.append(table.id)
     _write(directory / "wattmark.bib", to_bibtex(bibliography))
     folder = os.path.relpath(figures, directory) if figures else "."
-    example = _write_example(table_ids, charts, folder, width)
+    example = _write_example(table_ids, charts, folder, width, bool(bibliography.publications))
     _write(directory / "example.tex", "\n".join(example) + "\n")
 
 
@@ -46,10 +46,16 @@ def _write(path: Path, text: str) -> None:
 
 
 def _write_example(
-    table_ids: Sequence[str], charts: Sequence[Chart], folder: str, width: PaperWidth
+    table_ids: Sequence[str],
+    charts: Sequence[Chart],
+    folder: str,
+    width: PaperWidth,
+    has_publications: bool,
 ) -> Iterator[str]:
     """The lines of a document with all tables and figures."""
     yield "% pdflatex example; bibtex example; pdflatex example; pdflatex example"
+    # The version of the figures.
+    yield "\\pdfminorversion=7"
     yield "\\documentclass[journal]{IEEEtran}"
     yield "\\usepackage{array,booktabs,cite,graphicx,threeparttable,url}"
     if charts and _UNSAFE_IN_PATH.search(folder):
@@ -65,9 +71,11 @@ def _write_example(
         yield text
         if number % _FLOATS_PER_FLUSH == 0:
             yield "\\clearpage"
-    yield "\\nocite{*}"
-    yield "\\bibliographystyle{IEEEtran}"
-    yield "\\bibliography{wattmark}"
+    # LaTeX refuses an empty list of references.
+    if has_publications:
+        yield "\\nocite{*}"
+        yield "\\bibliographystyle{IEEEtran}"
+        yield "\\bibliography{wattmark}"
     yield "\\end{document}"
 
 

@@ -3,6 +3,7 @@ width in print."""
 
 import re
 import unicodedata
+from itertools import accumulate
 
 _ESCAPES = {
     "\\": "\\textbackslash{}",
@@ -81,7 +82,7 @@ _TIMES_WIDTHS = (
 of Times-Roman, the text font of IEEEtran)."""
 _NARROW_BLANK = "\u202f"
 _NOTHING = "\0"
-_WIDEST = 1000
+_WIDEST, _USUAL_WIDTH = 1000, 500
 _BREAKS_AFTER = re.compile(r"(?<=[-_/.,:;@=])")
 _ALLOWED_BREAK = "\\allowbreak{}"
 FONT_SIZE = 8.0
@@ -91,8 +92,10 @@ MAX_CELL_LETTERS = 300
 
 
 def shorten(text: str, letters: int) -> str:
-    """The text, cut to a number of letters if it is longer."""
-    return text if len(text) <= letters else f"{text[: letters - 1]}\u2026"
+    """The text, cut to the width of this many usual letters if it is longer."""
+    widths = accumulate(map(_measure_character, text))
+    fitting = sum(width <= letters * _USUAL_WIDTH for width in widths)
+    return text if fitting == len(text) else f"{text[:fitting]}\u2026"
 
 
 def escape_latex(text: str) -> str:

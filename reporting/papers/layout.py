@@ -24,6 +24,9 @@ PaperWidth = Literal[252, 516]
 GAP = 6.0
 """Between two columns."""
 NOTE_FONT_SIZE = 7.0
+MAX_NOTE_LETTERS = 600
+"""Longer notes are cut. Their whole is in the CSV file."""
+_MAX_CAPTION_LETTERS = 200
 _FILL = 0.98
 """Of the width: estimated widths may be this wrong."""
 _LEAST_TEXT_WIDTH, _LEAST_UNIT_WIDTH = 46.0, 30.0
@@ -34,7 +37,7 @@ _CITATION_WIDTH, _MARK_WIDTH, _INDENT = 16.0, 8.0, 8.0
 """Of a reference such as `[12]`, of the letters that refer to notes, and of rows below a name."""
 _ROW_HEIGHT, _NOTE_HEIGHT, _GROUP_GAP = 10.0, 8.5, 5.0
 _PAGE_HEIGHT = 640.0
-"""Of a page of IEEEtran without the caption of the table."""
+"""Of a page of IEEEtran, apart from the word above the caption of a table."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,7 @@ class Layout:
     names: Sequence[str] | None
     """The name above each row, which stands there once for rows with one name. None: names are in
     the first column."""
+    caption: str
     notes: Sequence[str]
     """On the whole table."""
     marks: RowMarks
@@ -102,7 +106,11 @@ def lay_out(table: ReportTable, width: PaperWidth, bibliography: Bibliography) -
         table=table,
         columns=shown,
         names=names,
-        notes=collect_notes(table, shown_columns, constants),
+        caption=shorten(table.title, _MAX_CAPTION_LETTERS),
+        notes=[
+            shorten(note, MAX_NOTE_LETTERS)
+            for note in collect_notes(table, shown_columns, constants)
+        ],
         marks=marks,
         width=_choose_width(shown, width),
         left_out=[column for column in candidates if column not in shown_columns],
@@ -114,7 +122,9 @@ def split_rows(layout: Layout) -> Iterator[list[int]]:
     """The numbers of the rows of each float, from 0: as many as a page holds."""
     reasons = layout.marks.letters
     notes = sum(_count_note_lines(note, layout.width) for note in (*layout.notes, *reasons))
-    head = max(len(column.head) for column in layout.columns)
+    # The letters of a caption are small capitals.
+    caption = math.ceil(measure_text(layout.caption.upper(), FONT_SIZE) / layout.width)
+    head = caption + max(len(column.head) for column in layout.columns)
     height = max(_PAGE_HEIGHT - notes * _NOTE_HEIGHT - head * _ROW_HEIGHT, _PAGE_HEIGHT / 4)
     rows: list[int] = []
     used = 0.0
@@ -202,4 +212,4 @@ def _count_lines(column: PaperColumn, number: int) -> int:
 
 
 def _count_note_lines(note: str, width: float) -> int:
-    return math.ceil(measure_text(note, NOTE_FONT_SIZE) / width)
+    return math.ceil(measure_text(shorten(note, MAX_NOTE_LETTERS), NOTE_FONT_SIZE) / width)

@@ -11,6 +11,7 @@ from reporting.papers.cells import list_reasons
 from reporting.papers.latex import FONT_SIZE, escape_breakable, escape_latex, shorten
 from reporting.papers.layout import (
     GAP,
+    MAX_NOTE_LETTERS,
     NOTE_FONT_SIZE,
     Layout,
     PaperColumn,
@@ -23,8 +24,6 @@ from reporting.report_table import ReportTable
 
 MAX_ROWS = 120
 """Longer tables are for plots and have no LaTeX file."""
-MAX_NOTE_LETTERS = 900
-"""Longer notes are cut. Their whole is in the CSV file."""
 _CAPTION_WORD = 90.0
 """Longer words of a caption may break, in pt."""
 
@@ -53,7 +52,7 @@ def to_latex(table: ReportTable, width: PaperWidth, bibliography: Bibliography) 
 
 def _write_float(layout: Layout, rows: Sequence[int], suffix: str, label: str) -> Iterator[str]:
     environment = "table*" if layout.width > 252 else "table"
-    caption = escape_breakable(layout.table.title + suffix, _CAPTION_WORD, FONT_SIZE)
+    caption = escape_breakable(layout.caption + suffix, _CAPTION_WORD, FONT_SIZE)
     specification = "".join(map(_specify, layout.columns))
     yield f"\\begin{{{environment}}}"
     yield "\\centering"

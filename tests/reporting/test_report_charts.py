@@ -30,7 +30,7 @@ from reporting.charts import build_charts, compact, draw
 from reporting.charts.chart import Chart
 from reporting.charts.encoding import GREEN, PALETTE
 from reporting.charts.label_layout import Plot, PlotPoint, place_labels
-from reporting.charts.render import to_svg, write_figures
+from reporting.charts.render import to_svg
 from reporting.charts.style import ROW_NUMBER, assign_styles
 from reporting.page_data import share_cells, share_spec_values
 from reporting.report_table import to_record
@@ -460,13 +460,3 @@ def test_what_is_stored_once_is_whole_again() -> None:
         for t in (records, unpack_tables(json.loads(json.dumps(short))))
     )
     assert stored == said, "True is no 1, and 1 is no 1.0"
-
-
-def test_figures_for_papers_stand_alone(tmp_path: Path) -> None:
-    (chart, *_) = build_charts(make_results())
-    svg, pdf = write_figures([chart], tmp_path / "figures")
-    assert (svg.name, pdf.name) == (f"{chart.id}.svg", f"{chart.id}.pdf")
-    assert pdf.read_bytes().startswith(b"%PDF")
-    text = svg.read_text(encoding="utf-8")
-    assert Xml.fromstring(text).tag == "{http://www.w3.org/2000/svg}svg"
-    assert "currentColor" not in text and "cap_w, unit" in text

@@ -47,5 +47,7 @@ def test_pdf_has_the_size_of_the_svg_and_its_fonts(tmp_path: Path) -> None:
         if stream[:1] == b"x"
     )
     fonts = content + objects
-    assert b"/FontFile" in fonts and b"/Image" not in fonts
-    assert "currentColor" not in svg.read_text(encoding="utf-8")
+    assert b"/FontFile" in fonts and not re.search(rb"/Subtype\s*/Image", fonts)
+    assert (svg.name, pdf.name) == (f"{chart.id}.svg", f"{chart.id}.pdf")
+    text = svg.read_text(encoding="utf-8")
+    assert "currentColor" not in text and "cap_w, unit" in text
