@@ -1,5 +1,6 @@
-"""Options that several commands share."""
+"""Options, and values of options, that several commands share."""
 
+import contextlib
 import re
 
 import click
@@ -25,3 +26,15 @@ EXPECT_HEAD = click.option(
     callback=_check_head,
     help="Published head of the LOG. Fail if no line of the LOG has this hash.",
 )
+
+
+def parse_percent(
+    context: click.Context, option: click.Parameter, text: str | None
+) -> float | None:
+    """Return the percentage that an option gives, such as 0.5 for `0.5%`. Raises BadParameter."""
+    if text is None:
+        return None
+    with contextlib.suppress(ValueError):
+        if 0 < (percent := float(text.removesuffix("%"))) < 100:
+            return percent
+    raise click.BadParameter(f"{text}: give a percentage above 0 and below 100, such as 0.5%")

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 import click
 
+from checker.options import parse_percent
 from checker.terminal import run_program
 from harness import __version__
 from harness.cli_options import (
@@ -25,7 +26,6 @@ from harness.cli_options import (
     add_run_settings,
     add_shared_options,
     make_request,
-    parse_percent,
     refuse_other_options,
     report_errors,
 )

@@ -34,19 +34,6 @@ def parse_cap(context: click.Context, option: click.Parameter, text: str) -> flo
     raise click.BadParameter(f"{text}: give watts, or as-found")
 
 
-def parse_percent(
-    context: click.Context, option: click.Parameter, text: str | None
-) -> float | None:
-    """Return the percentage that `--until-ci` gives, such as 0.5 for `0.5%`. Raises
-    BadParameter."""
-    if text is None:
-        return None
-    with contextlib.suppress(ValueError):
-        if 0 < (percent := float(text.removesuffix("%"))) < 100:
-            return percent
-    raise click.BadParameter(f"{text}: give a percentage above 0 and below 100, such as 0.5%")
-
-
 METER_HELP = (
     "power meter: nvidia, amd, rapl or one of your own (docs/write-a-meter.md)  "
     "[default: the first that can be used here]"

@@ -36,11 +36,20 @@ _DIRECTORY = click.Path(file_okay=False, path_type=Path)
 
 
 def start() -> NoReturn:
-    """Run `bench-report` with the arguments of the process."""
+    """Run `bench-report` with the arguments of the process. A directory called `compare` is
+    reported on as `./compare`."""
+    if sys.argv[1:2] == ["compare"]:
+        from reporting.rounds.command import compare
+
+        run_program(compare, "bench-report compare", sys.argv[2:])
     run_program(main, "bench-report", sys.argv[1:])
 
 
-@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.command(
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Another command, with its own --help: bench-report compare A B compares two bundles, "
+    "systems or rounds. To report on a directory with this name, write ./compare.",
+)
 @click.argument(
     "paths",
     nargs=-1,

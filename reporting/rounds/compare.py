@@ -6,34 +6,69 @@ other settings. The code of the implementation may differ. A setting whose code 
 with the last one of the earlier round, because a round often measures new code.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from reporting.collect import Collected
 from reporting.results_model import Figure, ResultRow
 from reporting.rounds.changes import CHANGES, Change, FigureChange, RoundChanges, SettingChange
-from reporting.rounds.lost_runs import BundleIndex
+from reporting.rounds.lost_runs import MISSING, BundleIndex
 from reporting.sections.repeats import JOULES, RATE, ReportSpread, Setting, join_repeats
 from rules.metrics.comparison import compare_with_baseline, estimate_relative_percent
 from rules.metrics.figures import Estimate
 from rules.run_summary import CONFIGURATION_NAMES
 
-_CODE_NAMES = ("implementation sha256",)
+CODE_NAMES = ("implementation sha256",)
 """The entries of a configuration that may differ between a setting and its earlier one."""
+ROUND_STANDINGS = ("closed", "open")
+"""The standings whose results a round compares."""
 
 SettingKey = tuple[object, ...]
+Identify = Callable[[ResultRow], SettingKey]
+"""A function whose values are equal for the rows of settings that are compared with each other."""
+
+
+def identify_setting(row: ResultRow) -> SettingKey:
+    """Equal for the runs of a center on a system that differ in repeat or code only, whatever the
+    directory of their round."""
+    assert row.provenance is not None
+    directory, system, *_ = row.provenance.run.kind
+    assert isinstance(directory, Path)
+    configuration = read_configuration_values(row)
+    return (
+        row.center,
+        directory.name,
+        system,
+        row.cap_w,
+        *(value for name, value in configuration.items() if name not in CODE_NAMES),
+    )
+
+
+def read_configuration_values(row: ResultRow) -> dict[str, object]:
+    """The configuration of a submitted run by the names of `CONFIGURATION_NAMES`."""
+    assert row.provenance is not None
+    _, _, *values = row.provenance.run.kind
+    return dict(zip(CONFIGURATION_NAMES, values, strict=True))
 
 
 def compare_rounds(
-    earlier: Collected, later: Collected, earlier_name: str, spread: ReportSpread
+    earlier: Collected,
+    later: Collected,
+    earlier_name: str,
+    spread: ReportSpread,
+    standings: Sequence[str] = ROUND_STANDINGS,
+    identify: Identify = identify_setting,
 ) -> RoundChanges:
-    """Compare the closed and open results of two rounds. Demo runs, control runs and published
-    figures are left out."""
+    """Compare the submitted results of two rounds that have one of these standings, within the
+    groups of equal `identify`."""
     bundles, earlier_bundles = BundleIndex(later), BundleIndex(earlier)
-    earlier_groups = _group_by_key(earlier.rows)
+    earlier_groups, later_groups = (
+        _group_settings([row for row in collected.rows if row.standing in standings], identify)
+        for collected in (earlier, later)
+    )
     changes: list[SettingChange] = []
     lost_settings: list[Setting] = []
-    for key, settings in _group_by_key(later.rows).items():
+    for key, settings in later_groups.items():
         pairs, unpaired_settings = _pair_settings(earlier_groups.pop(key, []), settings)
         changes += [
             _describe_new_setting(setting, earlier_bundles)
@@ -49,35 +84,13 @@ def compare_rounds(
     return RoundChanges(earlier_name, tuple(changes), spread)
 
 
-def _group_by_key(rows: Iterable[ResultRow]) -> dict[SettingKey, list[Setting]]:
-    """The settings with submitted results by what they share with those of another round."""
+def _group_settings(
+    rows: Iterable[ResultRow], identify: Identify
+) -> dict[SettingKey, list[Setting]]:
     groups: dict[SettingKey, list[Setting]] = {}
-    for setting in join_repeats(row for row in rows if row.standing in ("closed", "open")):
-        groups.setdefault(identify_setting(setting.rows[0]), []).append(setting)
+    for setting in join_repeats(rows):
+        groups.setdefault(identify(setting.rows[0]), []).append(setting)
     return groups
-
-
-def identify_setting(row: ResultRow) -> SettingKey:
-    """Equal for the runs of a center on a system that differ in repeat or code only, whatever the
-    directory of their round."""
-    assert row.provenance is not None
-    directory, system, *_ = row.provenance.run.kind
-    assert isinstance(directory, Path)
-    configuration = read_configuration_names(row)
-    return (
-        row.center,
-        directory.name,
-        system,
-        row.cap_w,
-        *(value for name, value in configuration.items() if name not in _CODE_NAMES),
-    )
-
-
-def read_configuration_names(row: ResultRow) -> dict[str, object]:
-    """The configuration of a submitted run by the names of `CONFIGURATION_NAMES`."""
-    assert row.provenance is not None
-    _, _, *values = row.provenance.run.kind
-    return dict(zip(CONFIGURATION_NAMES, values, strict=True))
 
 
 def _pair_settings(
@@ -93,8 +106,8 @@ def _pair_settings(
 
 
 def _read_code(setting: Setting) -> tuple[object, ...]:
-    configuration = read_configuration_names(setting.rows[0])
-    return tuple(configuration[name] for name in _CODE_NAMES)
+    values = read_configuration_values(setting.rows[0])
+    return tuple(values[name] for name in CODE_NAMES)
 
 
 def _find_last_run(setting: Setting) -> str:
@@ -116,16 +129,17 @@ def _compare_settings(
     has_same_runs = _list_manifests(earlier) == _list_manifests(later)
     if has_same_runs and (winning is None) == (winning_earlier is None):
         return SettingChange("unchanged", earlier, later)
-    reasons = [
-        *bundles.describe_lost_runs(earlier.rows),
-        *_list_other_conditions(earlier, later),
-    ]
+    lost_runs = bundles.describe_lost_runs(earlier.rows)
+    # New runs in the place of all earlier ones are usual. Some earlier runs without others are not.
+    if lost_runs == [MISSING]:
+        lost_runs = []
+    reasons = [*lost_runs, *_list_other_conditions(earlier, later)]
     if winning is None or winning_earlier is None:
         exclusions = [
-            f"{time}: {_explain_exclusion(setting)}"
-            for time, setting, winning_runs in (
-                ("now", later, winning),
-                ("before", earlier, winning_earlier),
+            f"{name} result: {_explain_exclusion(setting)}"
+            for name, setting, winning_runs in (
+                ("later", later, winning),
+                ("earlier", earlier, winning_earlier),
             )
             if winning_runs is None
         ]
@@ -158,9 +172,24 @@ def _list_other_conditions(earlier: Setting, later: Setting) -> Iterator[str]:
     """Conditions of the runs that differ, although the settings are compared."""
     if _read_code(earlier) != _read_code(later):
         yield "other code of the implementation"
-    old_drivers, new_drivers = _list_drivers(earlier), _list_drivers(later)
-    if old_drivers != new_drivers:
-        yield f"driver {old_drivers} before, {new_drivers} now"
+    conditions, later_conditions = _read_conditions(earlier), _read_conditions(later)
+    for name, value in conditions.items():
+        if value != later_conditions[name]:
+            yield f"{name}: {_format(value)} \u2192 {_format(later_conditions[name])}"
+
+
+def _read_conditions(setting: Setting) -> dict[str, object]:
+    """Conditions of runs by name, without their code."""
+    row = setting.rows[0]
+    conditions = {"system": row.system, "cap in W": row.cap_w, **read_configuration_values(row)}
+    shown = {name: value for name, value in conditions.items() if name not in CODE_NAMES}
+    return {**shown, "driver": _list_drivers(setting)}
+
+
+def _format(value: object) -> str:
+    if isinstance(value, tuple):
+        return ", ".join(map(_format, value)) or "none"
+    return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _list_drivers(setting: Setting) -> str:

@@ -9,6 +9,9 @@ from reporting.collect import Collected
 from reporting.results_model import ResultRow
 from rules.finding import Finding
 
+MISSING = "not among the bundles"
+"""Why a run of another round does not count, if this round does not have it."""
+
 
 class BundleIndex:
     """The bundles of a round, by manifest and by place: center, system and run."""
@@ -36,20 +39,25 @@ class BundleIndex:
         return sorted(verdicts, key=lambda verdict: verdict.status != "withdrawn")
 
     def describe_lost_runs(self, rows: Sequence[ResultRow]) -> list[str]:
-        """Why runs of another round do not count in this one, each reason once."""
+        """Why runs of one setting of another round do not count in this one, each reason once."""
         reasons: Counter[str] = Counter()
         for row in rows:
             assert row.provenance is not None
             verdict = self.find_excluded(row)
-            place = _find_place(row.provenance.run.path)
             if verdict is not None:
                 reasons[_explain_verdict(verdict)] += 1
-            elif not self._passed & {place, row.provenance.manifest_sha256}:
-                reasons["not among the bundles"] += 1
+            elif not self.has_passed(row):
+                reasons[MISSING] += 1
         return [
-            reason if len(rows) == 1 else f"{count} of {len(rows)} runs: {reason}"
+            reason if count == len(rows) else f"{count} of {len(rows)} runs: {reason}"
             for reason, count in reasons.items()
         ]
+
+    def has_passed(self, row: ResultRow) -> bool:
+        """Whether the bundle of a row of another round is in this one and counts."""
+        assert row.provenance is not None
+        place = _find_place(row.provenance.run.path)
+        return bool(self._passed & {place, row.provenance.manifest_sha256})
 
 
 def _find_place(path: Path) -> str:

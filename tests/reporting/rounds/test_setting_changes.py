@@ -11,9 +11,10 @@ from support.report.result_rows import make_figure, make_run_row
 
 from checker.verdict import Verdict
 from reporting.collect import Collected
-from reporting.results_model import ResultRow
+from reporting.results_model import Figure, ResultRow
 from reporting.rounds.changes import RoundChanges, SettingChange
 from reporting.rounds.compare import compare_rounds
+from reporting.rounds.matching import find_slower
 from reporting.rounds.table import build_changes_table, describe_changes
 from reporting.sections.repeats import NO_REPEATS
 from rules.finding import Finding, Severity
@@ -118,7 +119,7 @@ def test_new_code_is_compared_with_the_last_run_of_other_code() -> None:
 
 def test_other_driver_is_stated() -> None:
     setting = compare_setting(make_row(1000, "1"), make_row(1000, "2", driver="590"))
-    assert setting.reason == "not among the bundles; driver 580 before, 590 now"
+    assert setting.reason == "driver: 580 \u2192 590"
 
 
 def test_settings_differ_by_directory_cap_and_system() -> None:
@@ -134,10 +135,10 @@ def test_settings_differ_by_directory_cap_and_system() -> None:
 def test_result_that_may_not_win_is_not_compared() -> None:
     setting = compare_setting(make_row(1000, "1"), make_row(2000, "2", bars=(UNUSUAL,)))
     assert (setting.change, setting.rate) == ("not compared", None)
-    assert setting.reason.startswith("now: not reviewed yet (X114): 2000 images/s; ")
+    assert setting.reason == "later result: not reviewed yet (X114): 2000 images/s"
     setting = compare_setting(make_row(1000, "1", bars=(UNUSUAL,)), make_row(1000, "1"))
     assert setting.change == "not compared"
-    assert setting.reason.startswith("before: not reviewed yet (X114)")
+    assert setting.reason.startswith("earlier result: not reviewed yet (X114)")
     setting = compare_setting(*[make_row(1000, "1", bars=(UNUSUAL,))] * 2)
     assert setting.change == "unchanged"
     # One run of the setting may win and is compared.
@@ -213,3 +214,27 @@ def test_only_closed_and_open_results_are_compared() -> None:
     changes = compare(rows, rows)
     assert not changes.settings
     assert describe_changes(changes) == "Neither round has a closed or open result."
+
+
+@pytest.mark.parametrize(
+    ("rate", "half_width", "is_slower"),
+    [
+        (970, 0.1, True),  # within the board spread, whose place the limit takes
+        (981, 0.1, False),
+        (1100, 0.1, False),
+        (970, 40, False),  # the intervals overlap
+        (970, None, True),  # no interval
+    ],
+)
+def test_slower_settings_by_a_limit(rate: float, half_width: float | None, is_slower: bool) -> None:
+    figure = Figure(rate, "measured") if half_width is None else make_figure(rate, half_width)
+    later = make_row(rate, "2", items_per_s_per_accelerator=figure)
+    assert bool(find_slower(compare([make_row(1000, "1")], [later]), 2.0)) == is_slower
+
+
+def test_lost_settings_are_slower_and_new_ones_are_not() -> None:
+    row, unusual = make_row(1000, "1"), make_row(1000, "2", bars=(UNUSUAL,))
+    assert len(find_slower(compare([row], []), 2.0)) == 1
+    assert len(find_slower(compare([row], [unusual]), 2.0)) == 1
+    assert not find_slower(compare([], [row]), 2.0)
+    assert not find_slower(compare([row], [row]), 2.0)
