@@ -18,7 +18,7 @@ from reporting.html.document import (
     embed_json,
     make_environment,
     make_policy,
-    read_template,
+    read_page_script,
 )
 from reporting.html.tables import TableMarkup, format_finding
 from reporting.page_data import share_cells, share_spec_values
@@ -83,7 +83,7 @@ def render_page(page: PageModel, output: Path, now: datetime) -> str:
     """
     drawn_charts = draw(page.tables, page.sentences.chart_texts)
     scripts = (
-        _read_main_script(),
+        read_page_script("control.js", "panels.js"),
         load_drawing_script(),
     )
     libraries = load_libraries()
@@ -119,12 +119,6 @@ def render_page(page: PageModel, output: Path, now: datetime) -> str:
         format_finding=format_finding,
         describe_changes=describe_changes,
     )
-
-
-def _read_main_script() -> str:
-    """The script of tables, search, control bar and panels. Its files share one scope."""
-    parts = (read_template(name) for name in ("search.js", "control.js", "panels.js"))
-    return read_template("report.js").replace("PARTS\n", "\n".join(parts))
 
 
 def _collect_specs(drawn_charts: Mapping[str, Sequence[DrawnChart]]) -> dict[str, Json]:

@@ -58,9 +58,9 @@ class Column:
     key: str
     title: str
     unit: str = ""
-    form: Literal["text", "number", "count", "signed", "evidence", "findings"] = "text"
+    form: Literal["text", "date", "number", "count", "signed", "evidence", "findings"] = "text"
     """A number has `digits` significant digits, a count no added decimals, a signed number two
-    decimals."""
+    decimals. A date never breaks."""
     digits: int = 4
     about: str = ""
     interval: bool = False

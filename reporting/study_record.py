@@ -12,9 +12,10 @@ from rules.finding import Finding
 from rules.studies.published import PublishedStudy
 from rules.studies.results import ModelResult, Setup
 
-DEMO = "demo"
-"""The provenance of results that are compared with none but their like: of simulated boards, or of
-windows that are shorter than the method requires."""
+DEMO, SIMULATED = "demo", "simulated"
+NOT_COMPARED = frozenset({DEMO, SIMULATED})
+"""The provenances of results that are compared with none but their like: of windows that are
+shorter than the method requires, and of simulated boards."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,10 @@ def record_study(results: tuple[ModelResult, ...], verdict: Verdict) -> StudyRec
     """The record of a study bundle that passed."""
     if verdict.judged_standing == DEMO:
         results = tuple(
-            replace(result, setup=replace(result.setup, provenance=DEMO)) for result in results
+            result
+            if result.setup.provenance == SIMULATED
+            else replace(result, setup=replace(result.setup, provenance=DEMO))
+            for result in results
         )
     origin = BundleOrigin(verdict.path, verdict.signer, verdict.trust_level, verdict.findings)
     return StudyRecord(results, origin)

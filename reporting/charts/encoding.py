@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Literal, cast
 
 from reporting.report_table import Value
+from rules.boards import find_board
 
 Provenance = Literal["measured", "published", "simulated"]
 
@@ -36,6 +37,10 @@ _SETTING_SHAPES = {
     "baseline tf32": "square",
     "baseline bf16": "diamond",
     "fp8": "cross",
+    # Of studies of models: engine and precision.
+    "cudagraph bf16": "circle",
+    "eager tf32-conv": "square",
+    "tensorrt fp16": "diamond",
 }
 _OTHER_SHAPES = ("triangle-down", "triangle-right", "triangle-left")
 DASHES: Mapping[Provenance, tuple[int, ...]] = {
@@ -73,6 +78,17 @@ class Look:
     @property
     def dash(self) -> tuple[int, ...]:
         return DASHES[self.provenance]
+
+
+def name_board(reported_name: str) -> str:
+    """The name of the board in the rule book, or as it was reported."""
+    board = find_board(reported_name)
+    return board.id if board else reported_name
+
+
+def name_family(reported_name: str) -> str:
+    """The family of the board, such as `A100` for `A100 PCIe 40GB`. Its boards share a hue."""
+    return name_board(reported_name).partition(" ")[0]
 
 
 def find_look(row: Mapping[str, Value]) -> Look:

@@ -5,7 +5,7 @@ import altair as alt
 from reporting.charts.chart import Chart
 from reporting.charts.style import (
     EFFICIENCY_HEIGHT,
-    assign_line_styles,
+    assign_styles,
     build_spec,
     draw_points,
     make_linear_axis,
@@ -14,26 +14,23 @@ from reporting.charts.style import (
 )
 from reporting.report_table import ReportTable
 
-_ENERGY, _ACCURACY, _SETUP = "energy_mj", "accuracy_percent", "setup"
+_ENERGY, _ACCURACY = "energy_mj", "accuracy_percent"
 
 
 def build_front_chart(table: ReportTable) -> list[Chart]:
     """The fronts as steps: a front reaches an accuracy from the energy of its model on."""
     data = table.data
-    styles = assign_line_styles(
-        {str(row[_SETUP]): str(row["shape"]) for row in data},
-        {str(row[_SETUP]) for row in data if row["standing"] == "published"},
-    )
+    styles = assign_styles(data)
     energy = table.get_column(_ENERGY).label
     base = alt.Chart(alt.NamedData(table.id)).encode(
         x=make_log_axis(alt.X, _ENERGY, energy, select_numbers(data, _ENERGY)),
         y=make_linear_axis(alt.Y, table, _ACCURACY, data),
     )
     lines = base.mark_line(interpolate="step-after").encode(
-        stroke=alt.Stroke(f"{_SETUP}:N", scale=styles.colour, legend=styles.legend),
-        strokeDash=alt.StrokeDash(f"{_SETUP}:N", scale=styles.dash, legend=None),
+        stroke=alt.Stroke("line:N", scale=styles.colour, legend=styles.legend),
+        strokeDash=alt.StrokeDash("line:N", scale=styles.dash, legend=None),
     )
-    points = draw_points(base, styles, field=_SETUP)
+    points = draw_points(base, styles)
     title = "Pareto fronts: published accuracy against energy per image"
     return [
         Chart(

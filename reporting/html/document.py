@@ -37,6 +37,16 @@ def read_template(name: str) -> str:
     return (files("reporting") / "templates" / name).read_text(encoding="utf-8")
 
 
+def read_page_script(*parts: str) -> str:
+    """The script of a page: that of tables and search, with the parts of this page in its scope."""
+    texts = (read_template(name) for name in ("search.js", *parts))
+    return read_template("report.js").replace("PARTS\n", "\n".join(texts))
+
+
+PLOT_PARTS = tuple(f"study/{name}.js" for name in ("all_rows", "plot", "labels", "export"))
+"""The parts that the pages of studies and of trends share."""
+
+
 def embed_json(value: object) -> Markup:
     """JSON for a script element. `<` is escaped, so that no text of a bundle ends the element."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")

@@ -220,10 +220,10 @@ def _has_links(column: Column) -> bool:
 
 
 def _number_column_classes(columns: Sequence[Column]) -> str:
-    """The columns with numbers as classes of the table, such as `n3 n5`. A class on each cell
-    would make a sixth of a large page."""
+    """The columns with numbers and dates as classes of the table, such as `n3 n5`. A class on each
+    cell would make a sixth of a large page."""
     return " ".join(
         f"n{n}"
         for n, column in enumerate(columns, start=1)
-        if column.form in ("number", "count", "signed")
+        if column.form in ("date", "number", "count", "signed")
     )

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from reporting.study_record import DEMO
+from reporting.study_record import DEMO, SIMULATED
 from rules.bundle_format.records import Json
 from rules.studies.figures import keep_sound
 from rules.studies.models import MODEL_CLASSES, UNKNOWN_CLASS
@@ -49,11 +49,12 @@ class _Numbering:
 
 
 def group_by_setup(results: Iterable[ModelResult]) -> dict[Setup, list[ModelResult]]:
-    """The results of each setup: measured setups first, then published ones, then demos."""
+    """The results of each setup: measured setups first, then published, short and
+    simulated ones."""
     groups: dict[Setup, list[ModelResult]] = {}
     for result in results:
         groups.setdefault(result.setup, []).append(result)
-    order = ("measured", "published", DEMO)
+    order = ("measured", "published", DEMO, SIMULATED)
     return dict(sorted(groups.items(), key=lambda group: order.index(group[0].provenance)))
 
 

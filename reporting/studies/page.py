@@ -9,23 +9,36 @@ from urllib.parse import quote
 
 from reporting.charts import draw
 from reporting.collect import Collected
-from reporting.html.document import embed_json, make_environment, make_policy, read_template
+from reporting.html.document import (
+    PLOT_PARTS,
+    embed_json,
+    make_environment,
+    make_policy,
+    read_page_script,
+)
 from reporting.html.tables import TableMarkup
 from reporting.page import make_linker
 from reporting.page_data import share_cells
 from reporting.report_table import ReportTable, to_record
 from reporting.sections.cells import pluralize
 from reporting.studies.dataset import build_dataset, group_by_setup, list_doubts
+from reporting.studies.findings import (
+    GOAL_PCT,
+    describe_charts,
+    describe_cheapest,
+    describe_place,
+)
 from reporting.studies.labels import (
     CLASS_NAMES,
-    choose_shapes,
+    find_setup_look,
     identify_setup,
     label_setup,
 )
 from reporting.studies.tables import build_setup_table, build_tables
-from reporting.study_record import DEMO
+from reporting.study_record import NOT_COMPARED
 from rules import VERSION
 from rules.bundle_format.records import Json
+from rules.studies.figures import compute_setup_figures, compute_setup_front
 from rules.studies.metrics.naive import choose_estimates
 from rules.studies.results import ModelResult, Setup
 
@@ -40,6 +53,8 @@ class StudyPage:
     groups: Mapping[Setup, Sequence[ModelResult]]
     """All results by setup, doubtful ones too."""
     tables: Mapping[str, ReportTable]
+    findings: Mapping[Setup, Mapping[str, str]]
+    """The titles of charts that state what a setup shows, by the id of the chart."""
     local_label: str
     """See `Collected.local_label`."""
 
@@ -56,9 +71,9 @@ class StudyPage:
 
     @property
     def shown_at_first(self) -> list[int]:
-        """The setups that are chosen at first: the first that is no demo, if there is one."""
+        """The setups that are chosen at first: the first that is compared, if there is one."""
         setups = list(self.groups)
-        first = next((s for s in setups if s.provenance != DEMO), setups[0])
+        first = next((s for s in setups if s.provenance not in NOT_COMPARED), setups[0])
         return [setups.index(first)]
 
 
@@ -66,36 +81,42 @@ def build_study_page(collected: Collected, main_page: Path) -> StudyPage:
     """Build the tables of the page beside `main_page`. There is at least one result."""
     groups = group_by_setup(result for study in collected.studies for result in study.results)
     setup_table = build_setup_table(groups, collected.studies, make_linker(main_page))
-    tables = {"setups": setup_table, **build_tables(groups)}
-    return StudyPage(groups, tables, collected.local_label)
+    figures = [compute_setup_figures(results) for results in groups.values()]
+    fronts = [compute_setup_front(results) for results in groups.values()]
+    tables = {"setups": setup_table, **build_tables(groups, figures, fronts)}
+    findings = {
+        setup: describe_charts(setup_figures, front)
+        for setup, setup_figures, front in zip(groups, figures, fronts, strict=True)
+    }
+    return StudyPage(groups, tables, findings, collected.local_label)
 
 
 def describe_studies(page: StudyPage, now: datetime) -> Json:
     """The JSON of the page without its tables: setups, models and results in columns."""
-    setups = list(page.groups)
-    shapes = choose_shapes(setups)
     return {
         "format": FORMAT,
         "made_at": now.isoformat(timespec="seconds"),
         "rules_version": VERSION,
         **({"trust_level": page.local_label} if page.local_label else {}),
         "study": {
-            "setups": [
-                _describe_setup(setup, shape) for setup, shape in zip(setups, shapes, strict=True)
-            ],
+            "setups": [_describe_setup(setup, page.findings[setup]) for setup in page.groups],
             **build_dataset(page.groups),
         },
     }
 
 
-def _describe_setup(setup: Setup, shape: str) -> dict[str, Any]:
+def _describe_setup(setup: Setup, findings: Mapping[str, str]) -> dict[str, Any]:
+    look = find_setup_look(setup)
     # The last has the highest peak.
     estimates = choose_estimates(setup)
     return {
         "id": identify_setup(setup),
         "label": label_setup(setup),
+        "place": describe_place(setup),
         **vars(setup),
-        "shape": shape,
+        "shape": look.shape,
+        "colour": look.colour,
+        "findings": findings,
         "naive": estimates[-1].describe() if estimates else None,
         "naive_joules_per_flop": estimates[-1].compute_joules(1) if estimates else None,
     }
@@ -107,10 +128,7 @@ def render_study_page(page: StudyPage, main_page: Path, now: datetime) -> str:
     Raises ChartError without the extra `report`.
     """
     result_count, doubtful_count = page.count_results()
-    panels = read_template("study/panels.js")
-    for name in ("data", "plot"):
-        panels = panels.replace(f"{name.upper()}\n", read_template(f"study/{name}.js"))
-    script = read_template("report.js").replace("PANELS\n", panels)
+    script = read_page_script(*PLOT_PARTS, "study/data.js", "study/panels.js")
     tables = list(page.tables.values())
     about = describe_studies(page, now)
     template = make_environment().get_template("study/study.html")
@@ -127,6 +145,13 @@ def render_study_page(page: StudyPage, main_page: Path, now: datetime) -> str:
         class_names=[CLASS_NAMES[name] for name in about["study"]["classes"]],
         image_sets=about["study"]["image_sets"],
         shown_at_first=page.shown_at_first,
+        goal_pct=GOAL_PCT,
+        answers=[
+            describe_cheapest(setup, page.groups[setup], GOAL_PCT)
+            for n, setup in enumerate(page.groups)
+            if n in page.shown_at_first
+        ],
+        main_findings=page.findings[list(page.groups)[page.shown_at_first[0]]],
         model_count=len(about["study"]["models"]["size"]),
         result_count=result_count,
         doubtful_count=doubtful_count,

@@ -7,13 +7,17 @@ from itertools import combinations
 from reporting.report_table import Column, ReportTable
 from reporting.sections.cells import BundleLink, Cells, describe_evidence
 from reporting.studies.dataset import list_doubts
-from reporting.studies.labels import CLASS_NAMES, choose_shapes, label_setup
-from reporting.study_record import DEMO, BundleOrigin, PublicationOrigin, StudyRecord
+from reporting.studies.labels import CLASS_NAMES, find_setup_look, label_setup
+from reporting.study_record import (
+    NOT_COMPARED,
+    SIMULATED,
+    BundleOrigin,
+    PublicationOrigin,
+    StudyRecord,
+)
 from rules.studies.figures import (
     SetupFigures,
     SetupFront,
-    compute_setup_figures,
-    compute_setup_front,
     keep_sound,
 )
 from rules.studies.metrics.comparisons import compare_setups
@@ -31,10 +35,11 @@ _SETUP = Column("setup", "setup")
 _COUNT = Column("n", "models", form="count")
 
 
-def build_tables(groups: Groups) -> dict[str, ReportTable]:
-    """The tables that are not empty, by the name of their place on the page."""
-    figures = [compute_setup_figures(results) for results in groups.values()]
-    fronts = [compute_setup_front(results) for results in groups.values()]
+def build_tables(
+    groups: Groups, figures: Sequence[SetupFigures], fronts: Sequence[SetupFront]
+) -> dict[str, ReportTable]:
+    """The tables that are not empty, by the name of their place on the page. `figures` and `fronts`
+    are those of each setup."""
     tables = (
         _build_front_table(fronts),
         _build_decade_table(fronts),
@@ -98,8 +103,12 @@ def _build_front_table(fronts: Sequence[SetupFront]) -> ReportTable:
         Column("latency_ms", "latency", "ms", form="number"),
         Column("batch", "batch", form="count"),
         Column("power_w", "power", "W", form="number"),
-        # These select shape, dash and fill in the chart.
-        Column("shape", "shape", hidden=True),
+        # These select hue, shape and line in the chart.
+        Column("line", "line", hidden=True),
+        Column("model", "board", hidden=True),
+        Column("variant", "engine", hidden=True),
+        Column("precision", "precision", hidden=True),
+        Column("provenance", "provenance", hidden=True),
         Column("standing", "standing", hidden=True),
         Column("withheld", "not compared", hidden=True),
     )
@@ -115,11 +124,15 @@ def _build_front_table(fronts: Sequence[SetupFront]) -> ReportTable:
             "latency_ms": None if result.best.latency_s is None else result.best.latency_s * 1e3,
             "batch": result.best.batch,
             "power_w": result.best.mean_power_w,
-            "shape": shape,
+            "line": label_setup(front.setup),
+            "model": look.board,
+            "variant": front.setup.engine,
+            "precision": front.setup.precision,
+            "provenance": look.provenance,
             "standing": front.setup.provenance,
-            "withheld": "demo" if front.setup.provenance == DEMO else None,
+            "withheld": front.setup.provenance if look.provenance == SIMULATED else None,
         }
-        for front, shape in zip(fronts, choose_shapes([f.setup for f in fronts]), strict=True)
+        for front, look in ((front, find_setup_look(front.setup)) for front in fronts)
         for result in front.front
     ]
     about = (
@@ -314,7 +327,7 @@ def _compare_pairs(groups: Groups) -> Iterator[Cells]:
     sound = {setup: keep_sound(results) for setup, results in groups.items()}
     for (setup, results), (other, others) in combinations(sound.items(), 2):
         provenances = {setup.provenance, other.provenance}
-        if len(provenances) == 2 and DEMO in provenances:
+        if len(provenances) == 2 and provenances & NOT_COMPARED:
             continue
         pair: tuple[Sequence[ModelResult], Sequence[ModelResult]] = others, results
         if len(provenances) == 2:

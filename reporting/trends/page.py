@@ -7,8 +7,15 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from reporting.charts.encoding import Look, find_look, name_family
 from reporting.collect import Collected
-from reporting.html.document import embed_json, make_environment, make_policy, read_template
+from reporting.html.document import (
+    PLOT_PARTS,
+    embed_json,
+    make_environment,
+    make_policy,
+    read_page_script,
+)
 from reporting.html.tables import TableMarkup
 from reporting.page import make_linker
 from reporting.page_data import share_cells
@@ -102,6 +109,8 @@ def describe_trends(page: TrendsPage, now: datetime) -> Json:
                 "measured": board.measured.isoformat(),
                 "domain": board.domain,
                 "gflops_per_w": _round(board.gflops_per_w.mean),
+                "board": board.row.model,
+                **_describe_look(_find_run_look(board)),
             }
             for board in page.boards
         ],
@@ -115,10 +124,21 @@ def describe_trends(page: TrendsPage, now: datetime) -> Json:
                 "gflops": _round(model.gflops),
                 "joules": _round(model.joules),
                 "board": model.board,
+                **_describe_look(Look(name_family(model.board), "", "measured")),
             }
             for model in page.models
         ],
     }
+
+
+def _find_run_look(board: OwnBoard) -> Look:
+    row = board.row
+    cells = {"model": row.model, "variant": row.variant, "precision": row.precision}
+    return find_look({**cells, "provenance": "measured"})
+
+
+def _describe_look(look: Look) -> Json:
+    return {"shape": look.shape, "colour": look.colour}
 
 
 def _list_estimators() -> Sequence[Json]:
@@ -170,8 +190,7 @@ def _round(value: float) -> float:
 
 def render_trends_page(page: TrendsPage, main_page: Path, now: datetime) -> str:
     """Render the HTML of the page beside `main_page`."""
-    panels = read_template("trends/panels.js").replace("PLOT\n", read_template("study/plot.js"))
-    script = read_template("report.js").replace("PANELS\n", panels)
+    script = read_page_script(*PLOT_PARTS, "trends/panels.js")
     about = describe_trends(page, now)
     template = make_environment().get_template("trends/trends.html")
     return template.render(

@@ -89,8 +89,8 @@ def _build_own_board_table(
         Column("gflops_per_w", "sustained efficiency", "GFLOP/s per W", "number", interval=True),
         Column("trend", "trend at the launch", "GFLOP/s per W", "number", 3),
         Column("ratio", "measured over trend", form="number", digits=3),
-        Column("launched", "board launched", about="when the maker announced it"),
-        Column("measured", "measured"),
+        Column("launched", "board launched", form="date", about="when the maker announced it"),
+        Column("measured", "measured", form="date"),
         Column("source", "bundle", form="evidence"),
         Column("url", "address of the bundle", hidden=True),
     )
@@ -127,7 +127,7 @@ def _build_own_board_table(
 def _build_own_model_table(figures: TrendFigures, models: Sequence[OwnModel]) -> ReportTable:
     columns = (
         Column("model", "model"),
-        Column("released", "released"),
+        Column("released", "released", form="date"),
         Column("item", "inference"),
         Column("gflops", "FLOPs", "GFLOP", "number"),
         Column("joules", "measured energy", "J", "number"),
@@ -168,7 +168,7 @@ def _build_model_table(study: TrendsStudy, figures: TrendFigures) -> ReportTable
     columns = (
         Column("model", "model"),
         Column("domain", "domain"),
-        Column("released", "released"),
+        Column("released", "released", form="date"),
         Column("gflops", "FLOPs", "GFLOP", "number"),
         Column("joules", "trend estimate", "J", "number", about="at the release of the model"),
         Column("params_m", "parameters", "millions", "number"),
@@ -208,7 +208,7 @@ def _build_board_table(study: TrendsStudy) -> ReportTable:
         Column("table", "table"),
         Column("adapted", "adapted", about="for which models a measured speed-up is in the rate"),
         Column("precision", "precision"),
-        Column("launched", "launched"),
+        Column("launched", "launched", form="date"),
         Column("tflops", "rate", "TFLOP/s", "number"),
         Column("tdp_w", "thermal design power", "W", "count"),
         Column("gflops_per_w", "efficiency", "GFLOP/s per W", "number", about="as printed"),

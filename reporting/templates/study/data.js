@@ -92,3 +92,20 @@
       return { class: index, count: members.length, joules: Math.exp(mean((row) => Math.log(row.joules))), accuracy: mean((row) => row.accuracy) };
     }).filter((centre) => centre.count);
   }
+
+  // The rows of a setup that reach an accuracy, least energy first.
+  const findCheapest = (setup, rows, goal) => rows.filter((row) => row.setup === setup && row.accuracy >= goal).sort((a, b) => a.joules - b.joules || a.accuracy - b.accuracy);
+
+  // The sentences of `describe_cheapest` in reporting/studies/findings.py, for the choices of the reader.
+  function describeCheapest(setup, rows, goal) {
+    const { place } = setups[setup];
+    const [first, ...others] = findCheapest(setup, rows, goal).slice(0, 3);
+    if (!first) return `On ${place}, no model has ${goal} % accuracy.`;
+    const mj = (joules) => number(joules * 1e3);
+    const name = (row) => `${row.name}@${row.size}`;
+    const between = first.joulesLow ? ` (95 %: ${mj(first.joulesLow)}–${mj(first.joulesHigh)})` : "";
+    const sentence = `On ${place}, ${goal} % accuracy takes at least ${mj(first.joules)} mJ per image${between}: ${name(first)}, ${number(first.accuracy)} %.`;
+    if (!others.length) return sentence;
+    const nexts = others.map((row) => `${name(row)}, ${mj(row.joules)} mJ`).join(" and ");
+    return others.length > 1 ? `${sentence} The next are ${nexts}.` : `${sentence} Next: ${nexts}.`;
+  }

@@ -1,5 +1,3 @@
-DATA
-PLOT
   // The panel of choices, the plots, the ranking and the list of rows. All choices are in the address.
   const CLASS_NAMES = { cnn: "CNN", transformer: "transformer", hybrid: "hybrid", mlp: "MLP", unknown: "unknown" };
   const FIRST_ROWS = 25; // rows of the list that are shown at first
@@ -27,16 +25,19 @@ PLOT
     ];
   }
 
-  function styleOf(row, by = "class") {
-    const setup = setups[row.setup];
-    const colour = by === "class" ? `c${row.class}` : `s${row.setup % 8}`;
-    const hollow = row.doubts.length || setup.provenance === "demo" ? " hollow" : "";
-    return { key: `${colour} ${setup.shape}${hollow}`, shape: setup.shape, classes: `${colour} ${setup.provenance}${hollow}` };
+  // The encoding of a report: hue by board, shape by engine and precision, fill by provenance.
+  function styleOf(row) {
+    const { shape, colour, provenance } = setups[row.setup];
+    const hollow = row.doubts.length || isExcluded(row.setup) ? " hollow" : "";
+    return { key: `${row.setup}${hollow}`, shape, colour, classes: `s${row.setup} ${provenance}${hollow}` };
   }
+  const isExcluded = (setup) => !["measured", "published"].includes(setups[setup].provenance);
+  // A word across plots with results that nobody measured as the method asks.
+  const findWatermark = (rows) => ["simulated", "demo"].find((provenance) => rows.some((row) => setups[row.setup].provenance === provenance)) ?? "";
 
   // The points of rows, and a cross over each doubtful one.
-  function markRows(rows, x, y, by) {
-    const points = rows.map((row) => ({ x: x(row), y: y(row), row, style: styleOf(row, by) }));
+  function markRows(rows, x, y) {
+    const points = rows.map((row) => ({ x: x(row), y: y(row), row, style: styleOf(row) }));
     const crosses = rows.filter((row) => row.doubts.length).map((row) => ({ x: x(row), y: y(row), style: { key: "doubt", shape: "doubt", classes: "doubt" } }));
     return [...points, ...crosses];
   }
@@ -44,7 +45,16 @@ PLOT
   const bars = new Map(); // the button of each row of the ranking
   const markBar = (row) => bars.forEach((button, other) => { button.ariaCurrent = other === row ? "true" : null; });
   const pickModel = (row) => { panel.elements.model.value = modelId(row); choose("model", modelId(row)); drawModel(); };
-  const plot = (id, height) => createPlot(id, { height, describe, point: markBar, pick: pickModel });
+  const digits = (value, count = 4) => (Number.isFinite(value) ? Number(value.toPrecision(count)) : null);
+  // The rows of a plot as a table and as CSV.
+  const rowColumns = [
+    ["model", (row) => row.name], ["size_px", (row) => row.size], ["class", (row) => CLASS_NAMES[classes[row.class]]], ["setup", (row) => setups[row.setup].label],
+    ["accuracy_percent", (row) => (row.accuracy === null ? null : Number(row.accuracy.toFixed(3)))], ["energy_mj", (row) => digits(milli(row.joules))], ["images_per_s", (row) => row.imagesPerS],
+    ["latency_ms", (row) => row.latencyS && digits(milli(row.latencyS))], ["batch", (row) => row.batch], ["power_w", (row) => digits(row.watts)],
+  ];
+  const sizeColumns = ["activations", "flops", "params"].map((key) => [key, (row) => models[key][row.model]]);
+  const doubtColumn = ["doubts", (row) => row.doubts.join(" ")];
+  const plot = (id, height) => createPlot(id, { height, describe, columns: [...rowColumns, ...sizeColumns, doubtColumn], point: markBar, pick: pickModel });
   const plots = {
     front: plot("study-scatter", 460), size: plot("study-size"), input: plot("study-input-energy"), inputAccuracy: plot("study-input-accuracy"), naive: plot("study-naive"),
     batch: plot("study-batch"), cap: plot("study-cap"), latency: plot("study-latency"),
@@ -52,8 +62,9 @@ PLOT
   const energyAxis = { title: "energy, mJ per image", log: true };
 
   function readChoice() {
-    const { weight, scaling, minacc, maxmj, doubtful, find } = panel.elements;
+    const { weight, scaling, minacc, maxmj, doubtful, find, goal } = panel.elements;
     return {
+      goal: goal.valueAsNumber,
       setups: checked("setup"), classes: checked("class"), sets: checked("set"),
       weight: weight.valueAsNumber, scaling: scaling.value, doubtful: doubtful.checked, find: find.value,
       leastAccuracy: Number.isFinite(minacc.valueAsNumber) ? minacc.valueAsNumber : -Infinity,
@@ -66,7 +77,8 @@ PLOT
     const choice = readChoice();
     selection = select(choice);
     panel.elements["weight-shown"].value = choice.weight.toFixed(2);
-    drawScatter(choice);
+    drawGoal(choice);
+    drawTitles(choice);
     drawRanking(Number(panel.elements.top.value));
     drawList();
     drawSizes();
@@ -83,22 +95,51 @@ PLOT
     document.querySelector("[data-count]").value = `${count(shown.length, "result")} ranked${doubted.length ? `, ${count(doubted.length, "doubtful result")} crossed out` : ""}.`;
   }
 
+  // The answer to the question of the page: which models reach an accuracy with the least energy.
+  function drawGoal(choice) {
+    panel.elements["goal-shown"].value = `${choice.goal} %`;
+    document.querySelectorAll("[data-goal]").forEach((button) => { button.ariaPressed = String(Number(button.dataset.goal) === choice.goal); });
+    const answers = choice.setups.map((setup) => element("li", {}, ...(choice.setups.length > 1 ? [drawSetupKey(setup)] : []), element("span", { textContent: describeCheapest(setup, selection.shown, choice.goal) })));
+    document.querySelector("[data-answers]").replaceChildren(...answers);
+    drawScatter(choice);
+  }
+
+  // Charts of one whole setup have titles that state what it shows.
+  function drawTitles(choice) {
+    const isWhole = choice.setups.length === 1 && choice.classes.length === classes.length && choice.sets.join() === "0" && !choice.find && !choice.doubtful
+      && choice.leastAccuracy === -Infinity && choice.mostJoules === Infinity;
+    const findings = isWhole ? setups[choice.setups[0]].findings : {};
+    for (const figure of document.querySelectorAll("figure.chart[id^=study-]")) {
+      const title = figure.querySelector(".title");
+      title.textContent = findings[figure.id] ?? title.dataset.neutral;
+    }
+  }
+
   function buildScatter(choice) {
     const { shown, doubted, fronts, energies } = selection;
     const rows = [...doubted, ...shown];
     const accuracies = rows.map((row) => row.accuracy);
     const energiesMj = rows.map((row) => milli(row.joules));
     const contours = contourLines(choice, energiesMj, accuracies, energies);
-    const lines = fronts.map((front, n) => ({ points: steps(front), style: `front ${setups[choice.setups[n]].provenance}` }));
+    const lines = fronts.map((front, n) => ({ points: steps(front), style: `front ${setups[choice.setups[n]].provenance}`, colour: setups[choice.setups[n]].colour }));
     const centres = findCentres(shown);
+    const cheapest = choice.setups.map((setup) => findCheapest(setup, shown, choice.goal)[0]).filter(Boolean);
+    const least = Math.min(...energiesMj);
+    const goals = cheapest.map((row) => ({ points: [{ x: least / 2, y: choice.goal }, { x: milli(row.joules), y: choice.goal }, { x: milli(row.joules), y: row.accuracy }], style: "goal" }));
+    const place = (row) => ({ x: milli(row.joules), y: row.accuracy });
+    const ring = (row) => ({ ...place(row), style: { key: "goal", shape: "circle", radius: 7, classes: "goal" } });
     return {
       x: { ...energyAxis, values: energiesMj }, y: { title: "published top-1 accuracy, %", values: accuracies },
-      points: [...markRows(rows, (row) => milli(row.joules), (row) => row.accuracy), ...centres.map((centre) => ({ x: milli(centre.joules), y: centre.accuracy, style: { key: `centre${centre.class}`, shape: "circle", radius: 7, classes: `centre c${centre.class}` } }))],
-      lines: [...contours.map(({ points }) => ({ points, style: "contour" })), ...lines],
-      labels: [
-        ...contours.filter(({ at }) => at).map(({ score, at }) => ({ ...at, text: String(score), anchor: "start", dy: -3, classes: "soft" })),
-        ...centres.map((centre) => ({ x: milli(centre.joules), y: centre.accuracy, dy: -11, text: CLASS_NAMES[classes[centre.class]], classes: "strong" })),
+      points: [...markRows(rows, (row) => milli(row.joules), (row) => row.accuracy), ...cheapest.map(ring), ...centres.map((centre) => ({ ...place(centre), style: { key: "centre", shape: "cross", radius: 4.5, classes: "centre" } }))],
+      lines: [...contours.map(({ points }) => ({ points, style: "contour" })), ...lines, ...goals],
+      labels: contours.filter(({ at }) => at).map(({ score, at }) => ({ ...at, text: String(score), anchor: "start", dy: -3, classes: "soft" })),
+      names: [
+        ...centres.map((centre) => ({ ...place(centre), text: CLASS_NAMES[classes[centre.class]], distances: [9, 24, 40, 60, 85], classes: "strong" })),
+        ...cheapest.map((row) => ({ ...place(row), text: named(row), distances: [10, 26, 45] })),
+        // Names of the models of several fronts would cover each other.
+        ...(fronts.length === 1 ? fronts[0].filter((row) => !cheapest.includes(row)).map((row) => ({ ...place(row), text: named(row), distances: [7, 14], covers: 1, classes: "soft" })) : []),
       ],
+      watermark: findWatermark(rows),
     };
   }
 
@@ -125,10 +166,7 @@ PLOT
   }
 
   function drawLegend(choice) {
-    const items = [
-      ...choice.classes.map((n) => [drawKey("circle", `c${n}`), CLASS_NAMES[classes[n]]]),
-      ...choice.setups.map((n) => [drawSetupKey(n), setups[n].label]),
-    ];
+    const items = choice.setups.map((n) => [drawSetupKey(n), setups[n].label]);
     document.querySelector("[data-legend]").replaceChildren(...items.map((item) => element("li", {}, ...item)));
     document.querySelector("[data-sets]").textContent = choice.sets.map((n) => imageSets[n]).join(", ");
   }
@@ -138,12 +176,12 @@ PLOT
     const best = selection.shown.slice(0, top);
     const widest = Math.max(...best.map((row) => 100 - row.score), 1e-9);
     bars.clear();
-    const bar = (share, kind) => Object.assign(element("span", { className: `bar ${kind}` }), { style: `width:${((100 * share) / widest).toFixed(2)}%` });
+    const bar = (share, kind, colour) => Object.assign(element("span", { className: `bar ${kind}` }), { style: `width:${((100 * share) / widest).toFixed(2)}%;--mark:${colour}` });
     document.querySelector("[data-ranking]").replaceChildren(...best.map((row) => {
       const button = element("button", { type: "button" },
         element("span", { className: "name", textContent: `${row.rank}. ${named(row)}` }),
-        element("span", { className: "bars" }, bar(row.lostToEnergy, "energy"), bar(row.lostToAccuracy, `accuracy c${row.class}`)),
-        element("span", { className: "value", textContent: `${fixed(row.score, 2)} · ${fixed(row.accuracy, 1)} % · ${number(milli(row.joules), 3)} mJ` }));
+        element("span", { className: "bars" }, bar(row.lostToEnergy, "energy"), bar(row.lostToAccuracy, "accuracy", setups[row.setup].colour)),
+        element("span", { className: "value", textContent: `${fixed(row.score, 2)} · ${fixed(row.accuracy, 1)} % · ${number(milli(row.joules), 3)} mJ · ${CLASS_NAMES[classes[row.class]]}` }));
       if (selection.fronts.length > 1) button.title = setups[row.setup].label;
       for (const type of ["pointerenter", "focus"]) button.addEventListener(type, () => plots.front.highlight((other) => other === row));
       button.addEventListener("click", () => pickModel(row));
@@ -153,10 +191,8 @@ PLOT
   }
 
   const listColumns = [
-    ["rank", (row) => row.rank], ["model", (row) => row.name], ["size", (row) => row.size], ["class", (row) => CLASS_NAMES[classes[row.class]]],
-    ["setup", (row) => setups[row.setup].label], ["accuracy_percent", (row) => Number(row.accuracy.toFixed(3))], ["energy_mj", (row) => Number(milli(row.joules).toPrecision(4))],
-    ["images_per_s", (row) => row.imagesPerS], ["latency_ms", (row) => row.latencyS && Number(milli(row.latencyS).toPrecision(4))], ["batch", (row) => row.batch], ["power_w", (row) => Number(row.watts.toPrecision(4))],
-    ["score", (row) => Number(row.score.toFixed(4))], ["front", (row) => (selection.fronts.some((front) => front.includes(row)) ? "yes" : "")], ["doubts", (row) => row.doubts.join(" ")],
+    ["rank", (row) => row.rank], ...rowColumns,
+    ["score", (row) => Number(row.score.toFixed(4))], ["front", (row) => (selection.fronts.some((front) => front.includes(row)) ? "yes" : "")], doubtColumn,
   ];
   let listed = FIRST_ROWS;
 
@@ -165,7 +201,7 @@ PLOT
     const shownText = (key, value) => {
       if (value === null || value === "") return "–";
       if (typeof value !== "number") return value;
-      return ["rank", "size", "batch"].includes(key) ? grouped(String(value)) : number(value);
+      return ["rank", "size_px", "batch"].includes(key) ? grouped(String(value)) : number(value);
     };
     body.replaceChildren(...selection.shown.slice(0, listed).map((row) => element("tr", {}, ...listColumns.map(([key, read]) => element(key === "model" ? "th" : "td", { ...(key === "model" ? { scope: "row" } : {}), textContent: shownText(key, read(row)) })))));
     const more = document.querySelector("[data-more]");
@@ -184,6 +220,7 @@ PLOT
     const key = select.value;
     const { unit, scale } = select.selectedOptions[0].dataset;
     plots.size.draw(() => ({
+      watermark: findWatermark(selection.shown),
       x: { title: `${select.selectedOptions[0].textContent}, ${unit}`, log: true }, y: energyAxis,
       points: markRows(selection.shown.filter((row) => models[key][row.model]), (row) => models[key][row.model] / Number(scale), (row) => milli(row.joules)),
     }));
@@ -196,9 +233,10 @@ PLOT
       target.draw(() => {
         const series = findSeveralSizes(selection.shown);
         return {
+          watermark: findWatermark(series.flat()),
           x: { title: "side of the input, pixels", log: true }, y: axis,
           points: markRows(series.flat(), (row) => row.size, y),
-          lines: series.map((rows) => ({ points: rows.map((row) => ({ x: row.size, y: y(row) })), style: `thin c${rows[0].class}` })),
+          lines: series.map((rows) => ({ points: rows.map((row) => ({ x: row.size, y: y(row) })), style: `thin ${setups[rows[0].setup].provenance}`, colour: setups[rows[0].setup].colour })),
         };
       });
     }
@@ -219,6 +257,7 @@ PLOT
     plots.naive.draw(() => {
       const rows = selection.shown.filter((row) => models.flops[row.model] && setups[row.setup].naive_joules_per_flop);
       return {
+        watermark: findWatermark(rows),
         x: { title: "GFLOPs per image", log: true }, y: { title: "measured over naive", log: true },
         points: markRows(rows, (row) => models.flops[row.model] / 1e9, ratio),
         lines: [{ points: [1e-9, 1e9].map((x) => ({ x, y: 1 })), style: "contour" }],
@@ -238,8 +277,8 @@ PLOT
     const series = rows.map((row) => ({ row, batches: row.ladder.length ? row.ladder.map((step) => ({ ...row, joulesLow: null, ...step })) : row.batch ? [row] : [] }));
     const points = series.flatMap(({ batches }) => batches);
     const draw = (target, x, y, readX, readY, { extra = [], labels = [] } = {}) => target.draw(() => ({
-      x, y, labels, points: markRows(points, readX, readY, "setup"),
-      lines: [...series.map(({ row, batches }) => ({ points: batches.map((step) => ({ x: readX(step), y: readY(step) })), style: `thin s${row.setup % 8}` })), ...extra],
+      x, y, labels, points: markRows(points, readX, readY), watermark: findWatermark(points),
+      lines: [...series.map(({ row, batches }) => ({ points: batches.map((step) => ({ x: readX(step), y: readY(step) })), style: `thin ${setups[row.setup].provenance}`, colour: setups[row.setup].colour })), ...extra],
     }));
     const energy = (step) => milli(step.joules);
     const batchAxis = { title: "batch, images", log: true };
@@ -255,22 +294,21 @@ PLOT
     draw(plots.cap, { title: "images/s", zero: true }, { title: "energy, mJ per image", zero: true }, (step) => step.imagesPerS, energy, { extra: curves, labels });
     const known = [...new Set(rows.map((row) => row.setup))];
     document.querySelector("[data-model]").textContent = known.length ? `${id} on ${known.length} setup${known.length === 1 ? "" : "s"}:` : `No result has the model ${id}.`;
-    document.querySelector("[data-keys]").replaceChildren(...known.map((n) => element("li", {}, drawKey(setups[n].shape, `s${n % 8}`), setups[n].label)));
+    document.querySelector("[data-keys]").replaceChildren(...known.map((n) => element("li", {}, drawSetupKey(n), setups[n].label)));
   }
 
-  const drawSetupKey = (n) => drawKey(setups[n].shape, `key-mark${setups[n].provenance === "demo" ? " hollow" : ""}`);
-
-  function drawKey(shape, classes) {
+  function drawSetupKey(n) {
+    const { shape, colour, provenance } = setups[n];
     const key = svgElement("svg", { class: "key", viewBox: "-6 -6 12 12", "aria-hidden": "true" });
-    key.append(svgElement("path", { class: `mark ${classes}`, d: shapes[shape](0, 0, 4) }));
+    key.append(svgElement("path", { class: `mark ${provenance}${isExcluded(n) ? " hollow" : ""}`, d: shapes[shape](0, 0, 4), ...colourOf({ colour }) }));
     return key;
   }
 
   function createPanels() {
-    const fields = ["weight", "scaling", "minacc", "maxmj", "find", "top", "sizeof", "model"];
+    const fields = ["goal", "weight", "scaling", "minacc", "maxmj", "find", "top", "sizeof", "model"];
     const defaults = Object.fromEntries(fields.map((field) => [field, panel.elements[field].value]));
     const defaultBoxes = Object.fromEntries(Object.keys(keys).map((name) => [name, checked(name).join()]));
-    const redraw = { sizeof: drawSizes, model: drawModel, top: () => drawRanking(Number(panel.elements.top.value)) };
+    const redraw = { goal: () => drawGoal(readChoice()), sizeof: drawSizes, model: drawModel, top: () => drawRanking(Number(panel.elements.top.value)) };
     document.getElementById("study-models").append(...[...new Set(results.map(modelId))].sort(collator.compare).map((value) => element("option", { value })));
     panel.addEventListener("submit", (event) => event.preventDefault());
     document.addEventListener("input", ({ target }) => {
@@ -283,10 +321,15 @@ PLOT
       else choose(name, target.value === defaults[name] ? "" : target.value);
       (redraw[name] ?? update)();
     });
+    for (const button of document.querySelectorAll("[data-goal]")) {
+      button.addEventListener("click", () => {
+        panel.elements.goal.value = button.dataset.goal;
+        panel.elements.goal.dispatchEvent(new Event("input", { bubbles: true }));
+      });
+    }
     document.querySelector("[data-more]").addEventListener("click", () => { listed = Infinity; drawList(); });
     document.querySelector("[data-save]").addEventListener("click", saveRows);
     for (const box of boxes("setup")) box.after(drawSetupKey(box.value));
-    for (const box of boxes("class")) box.after(drawKey("circle", `c${box.value}`));
     for (const part of document.querySelectorAll("[data-live]")) part.hidden = false;
     const restore = () => {
       for (const field of fields) panel.elements[field].value = chosen.get(field) ?? defaults[field];

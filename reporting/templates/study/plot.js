@@ -55,11 +55,12 @@
     return ticks;
   }
 
+  const colourOf = ({ colour }) => (colour ? { style: `--mark:${colour}` } : {});
   const formatTick = (value) => (value !== 0 && (Math.abs(value) < 1e-4 || Math.abs(value) >= 1e6) ? value.toExponential(0).replace("e", "·10^").replace("+", "") : grouped(String(value).split(".")[0]) + (String(value).split(".")[1] ? `.${String(value).split(".")[1]}` : ""));
 
-  // A plot in the figure of that id. `describe(row)` gives the lines of the tooltip of a point, `point(row)` follows the pointer or the
-  // arrow keys, with null away from all points, and `pick(row)` a click or Enter.
-  function createPlot(id, { height = 300, describe, point = () => {}, pick }) {
+  // A plot in the figure of that id. `describe(row)` gives the lines of the tooltip of a point, `columns` the table of the rows ([key,
+  // value of a row]). `point(row)` follows the pointer or the arrow keys, with null away from all points, and `pick(row)` a click or Enter.
+  function createPlot(id, { height = 300, describe, columns, point = () => {}, pick }) {
     const figure = document.getElementById(id);
     const area = figure.querySelector(".plot");
     const name = area.getAttribute("aria-label");
@@ -70,6 +71,7 @@
     let places = []; // [x, y, row] of each point, from left to right
     let current = -1;
     let width = 0;
+    const updateTable = addViews(figure, columns, () => { refresh(true); return places.map(([, , row]) => row); });
 
     area.replaceChildren();
     area.style.minHeight = `${height}px`; // so that nothing moves when it is drawn
@@ -91,12 +93,15 @@
       isStale = false;
       redraw(build());
       figure.dataset.drawn = "yes";
+      updateTable();
     }
 
-    // `content`: axes x and y ({title, log, zero, values, and for x format}), points ({x, y, row, style}), lines ({points, style}) and labels.
+    // `content`: axes x and y ({title, log, zero, values, and for x format}), points ({x, y, row, style}), lines ({points, style, colour}),
+    // labels ({x, y, text, anchor, dy, classes}), names of points, which find a place of their own ({x, y, text, distances, covers,
+    // classes}), and a watermark.
     function redraw(content) {
       const focused = document.activeElement === cursor;
-      width = area.clientWidth || 640;
+      width = area.clientWidth || width || 640;
       const svg = svgElement("svg", { viewBox: `0 0 ${width} ${height}`, height, class: "drawn" });
       const clip = `${id}-clip`;
       const frame = { x: MARGIN.left, y: MARGIN.top, width: width - MARGIN.left - MARGIN.right, height: height - MARGIN.top - MARGIN.bottom };
@@ -116,12 +121,15 @@
         paths.get(style.key).parts.push(shapes[style.shape](px, py, style.radius ?? 3.2));
         if (row) places.push([px, py, row]);
       }
-      for (const { style, parts } of paths.values()) inside.append(svgElement("path", { d: parts.join(""), class: `mark ${style.classes}` }));
+      for (const { style, parts } of paths.values()) inside.append(svgElement("path", { d: parts.join(""), class: `mark ${style.classes}`, ...colourOf(style) }));
       places.sort((a, b) => a[0] - b[0]);
       for (const label of content.labels ?? []) {
         const [px, py] = [x.place(label.x), y.place(label.y)];
         if (py > frame.y && py < frame.y + frame.height) svg.append(svgElement("text", { x: px, y: py, dy: label.dy ?? -8, "text-anchor": label.anchor ?? "middle", class: `label ${label.classes ?? ""}` }, label.text));
       }
+      const named = (content.names ?? []).map((name) => ({ ...name, px: x.place(name.x), py: y.place(name.y) })).filter(({ px, py }) => px >= frame.x && px <= frame.x + frame.width && py >= frame.y && py <= frame.y + frame.height);
+      svg.append(...drawLabels(placeLabels(named, [...places, ...named.map(({ px, py }) => [px, py])], frame)));
+      if (content.watermark) svg.append(svgElement("text", { class: "watermark", x: frame.x + frame.width / 2, y: frame.y + frame.height / 2, "text-anchor": "middle" }, content.watermark));
       svg.append(cursor);
       cursor.setAttribute("d", "");
       area.replaceChildren(svg);
@@ -146,11 +154,13 @@
     // Lines of one style are one path.
     function drawLines(lines, x, y) {
       const parts = new Map();
-      for (const { points, style } of lines) {
+      for (const { points, style, colour } of lines) {
         const d = points.map((point, n) => `${n ? "L" : "M"}${x.place(point.x).toFixed(1)},${y.place(point.y).toFixed(1)}`).join("");
-        parts.set(style, (parts.get(style) ?? "") + d);
+        const key = `${style} ${colour}`;
+        if (!parts.has(key)) parts.set(key, { style, colour, ds: [] });
+        parts.get(key).ds.push(d);
       }
-      return [...parts].map(([style, d]) => svgElement("path", { d, class: `line ${style}` }));
+      return [...parts.values()].map(({ style, colour, ds }) => svgElement("path", { d: ds.join(""), class: `line ${style}`, ...colourOf({ colour }) }));
     }
 
     function show(n) {

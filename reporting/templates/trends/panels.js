@@ -1,4 +1,3 @@
-PLOT
   // The plots of the trends and the panel of choices. All choices are in the address. The arithmetic is that of rules/studies/trends/; a test
   // compares the two.
   const START_YEAR = 2010;
@@ -8,6 +7,8 @@ PLOT
   const LINES = { CV: { efficiency: "cv-efficiency", all: "cv-all-gflops", best: "cv-best-gflops" }, NLP: { efficiency: "nlp-efficiency", all: "nlp-all-gflops", best: "nlp-records-gflops" } };
   const onLine = (line, year) => 10 ** (line.intercept + line.slope * (year - START_YEAR));
   const toYear = (date) => START_YEAR + (Date.parse(date) - Date.UTC(START_YEAR, 0, 1)) / DAY_MS / 365.25;
+  const DOMAIN_NAMES = { CV: "vision", NLP: "language" };
+  const BEST_NAMES = { CV: "the most accurate vision models", NLP: "the largest language models" };
   const formatYear = (year) => String(year);
   const yearAxis = { title: "year", format: formatYear };
 
@@ -40,11 +41,13 @@ PLOT
   });
 
   const isHollow = (row) => row.status === "doubtful" || row.status === "inferred";
-  function styleOf(row, shape, colour) {
+  // The encoding of a report: what was measured here has the hue of its board and is filled, what was published is faint.
+  function styleOf(row, publishedShape) {
     const hollow = isHollow(row) ? " hollow" : "";
-    return { key: `${shape} ${colour}${hollow}`, shape, classes: `${colour}${hollow}` };
+    const shape = row.shape ?? publishedShape;
+    return { key: `${shape} ${row.colour}${hollow}`, shape, colour: row.colour ?? "var(--soft)", classes: `${row.colour ? "measured" : "published"}${hollow}` };
   }
-  const mark = (rows, y, shape, colour) => rows.map((row) => ({ x: row.year, y: y(row), row, style: styleOf(row, shape, colour) }));
+  const mark = (rows, y, publishedShape) => rows.map((row) => ({ x: row.year, y: y(row), row, style: styleOf(row, publishedShape) }));
 
   function describe(row) {
     return [
@@ -59,7 +62,8 @@ PLOT
     ];
   }
 
-  const plot = (id) => createPlot(id, { height: 380, describe, pick: () => {} });
+  const columns = ["name", "date", "precision", "gflops_per_w", "gflops", "joules", "board", "measured", "status"].map((key) => [key, (row) => row[key]]);
+  const plot = (id) => createPlot(id, { height: 380, describe, columns: [...columns, ["estimated_joules", (row) => (row.gflops && !row.joules ? Number((row.gflops * joulesPerGflop(readChoice(), row.year)).toPrecision(4)) : null)]], pick: () => {} });
   const plots = { boards: plot("trends-efficiency"), flops: plot("trends-flops"), joules: plot("trends-joules") };
 
   // A line over the years of the points.
@@ -68,23 +72,43 @@ PLOT
     return line && years.length ? [{ points: [Math.min(...years), Math.max(...years)].map((year) => ({ x: year, y: onLine(line, year) })), style }] : [];
   }
 
+  // The name of a line, at its later end.
+  const nameTrend = (line, rows, text) => drawTrend(line, rows, "").map(({ points }) => ({ ...points[1], text, distances: [12, 26, 45], classes: "strong" }));
+  // Runs on one board share a launch; its name stands once, at the most efficient run.
+  function nameBoards(rows, y) {
+    const best = new Map();
+    for (const row of rows) if (!best.has(row.year) || y(row) > y(best.get(row.year))) best.set(row.year, row);
+    return [...best.values()].map((row) => ({ x: row.year, y: y(row), text: `${row.board}, measured here`, distances: [10, 26] }));
+  }
+  function setTitle(id, text) { document.querySelector(`#${id} .title`).textContent = text; }
+
   function drawBoards(choice, { boards, ownBoards }) {
     const efficiency = (row) => row.gflops_per_w;
     const everything = [...boards, ...ownBoards];
+    const domains = ["CV", "NLP"];
     plots.boards.draw(() => ({
       x: yearAxis, y: { title: "GFLOP/s per W", log: true },
-      points: [...mark(boards.filter((row) => row.adapted === "No"), efficiency, "circle", "c0"), ...mark(boards.filter((row) => row.adapted !== "No"), efficiency, "diamond", "c1"), ...mark(ownBoards, efficiency, "square", "c2")],
-      lines: [["CV", ""], ["NLP", "published"]].flatMap(([domain, style]) => drawTrend(regressions[LINES[domain].efficiency], everything, style)),
+      points: [...mark(boards.filter((row) => row.adapted === "No"), efficiency, "circle"), ...mark(boards.filter((row) => row.adapted !== "No"), efficiency, "diamond"), ...mark(ownBoards, efficiency)],
+      lines: domains.flatMap((domain) => drawTrend(regressions[LINES[domain].efficiency], everything, "published")),
+      names: [
+        ...domains.flatMap((domain) => nameTrend(regressions[LINES[domain].efficiency], everything, `fit for ${DOMAIN_NAMES[domain]} models`)),
+        ...nameBoards(ownBoards, efficiency),
+      ],
     }));
+    const [vision, language] = ["CV", "NLP"].map((domain) => regressions[LINES[domain].efficiency]).map((line) => line && number(10 ** line.slope, 3));
+    if (vision && language) setTitle("trends-efficiency", `GFLOP/s per W grow ${vision} times a year for vision models, ${language} times for language models`);
   }
 
-  function drawModels(target, title, choice, { models, ownModels }, y, ownY, convert) {
+  function drawModels(id, target, quantity, title, choice, { models, ownModels }, y, ownY, convert) {
     const lines = ["all", "best"].map((kind) => regressions[LINES[choice.domain][kind]]).map((line) => line && convert(line));
     target.draw(() => ({
       x: yearAxis, y: { title, log: true },
-      points: [...mark(models.filter((row) => !row.best), y, "circle", "c0"), ...mark(models.filter((row) => row.best), y, "triangle-up", "c1"), ...mark(ownModels, ownY, "square", "c2")],
-      lines: [...drawTrend(lines[0], models, "contour"), ...drawTrend(lines[1], models, "")],
+      points: [...mark(models.filter((row) => !row.best), y, "circle"), ...mark(models.filter((row) => row.best), y, "diamond"), ...mark(ownModels, ownY)],
+      lines: [...drawTrend(lines[0], models, "contour"), ...drawTrend(lines[1], models, "published")],
+      names: [...nameTrend(lines[1], models, BEST_NAMES[choice.domain]), ...nameTrend(lines[0], models, "all models")],
     }));
+    const factor = lines[1] && 10 ** lines[1].slope;
+    if (factor) setTitle(id, `${quantity} of ${BEST_NAMES[choice.domain]} ${factor < 1 ? "fall to" : "grow"} ${number(factor, 3)} times a year`);
   }
 
   // What the best-of-year line says for people.
@@ -109,8 +133,8 @@ PLOT
     const joules = (row) => row.gflops * joulesPerGflop(choice, row.year);
     panel.elements.date.disabled = choice.estimator.joules_per_gflop !== null;
     drawBoards(choice, selection);
-    drawModels(plots.flops, "GFLOP per inference", choice, selection, (row) => row.gflops, (row) => row.gflops, (line) => line);
-    drawModels(plots.joules, "J per inference", choice, selection, joules, (row) => row.joules, (line) => toJoules(line, choice));
+    drawModels("trends-flops", plots.flops, "FLOPs of an inference", "GFLOP per inference", choice, selection, (row) => row.gflops, (row) => row.gflops, (line) => line);
+    drawModels("trends-joules", plots.joules, "Joules of an inference", "J per inference", choice, selection, joules, (row) => row.joules, (line) => toJoules(line, choice));
     const summary = summarize(choice);
     document.querySelector("[data-summary]").value = summary.text;
     document.querySelector("[data-estimator]").textContent = choice.estimator.about;

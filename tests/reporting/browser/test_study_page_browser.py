@@ -3,6 +3,7 @@ compute, and keyboard, address, phone and downloads work as on the main page."""
 
 import csv
 import json
+import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -13,11 +14,13 @@ import pytest
 from conftest import open_page
 
 from checker.verdict import TrustLevel
+from reporting.charts.encoding import BLUE, BROWN, GREEN, name_family
 from reporting.collect import Collected
 from reporting.page import name_study_page
+from reporting.studies.findings import GOAL_PCT, describe_cheapest
 from reporting.studies.labels import identify_setup
 from reporting.studies.page import build_study_page, render_study_page
-from reporting.study_record import DEMO, BundleOrigin, StudyRecord, record_published_study
+from reporting.study_record import NOT_COMPARED, BundleOrigin, StudyRecord, record_published_study
 from rules.studies.figures import keep_sound
 from rules.studies.metrics.comparisons import group_by_setup
 from rules.studies.metrics.fronts import compute_centres, find_front
@@ -30,8 +33,9 @@ pytestmark = pytest.mark.xdist_group("study-page")  # one test process builds it
 
 PUBLISHED = Path(__file__).parents[3] / "submissions/published/yang2025.json"
 MEASURED = Setup("2026-11-h200", "measured", "NVIDIA H200", "cudagraph", "bf16", 700.0)
-SIMULATED = replace(MEASURED, source="2026-11-demo", provenance=DEMO)
+SIMULATED = replace(MEASURED, source="2026-11-demo", provenance="simulated")
 SETS = ("imagenet", "imagenet-real")
+SVG = "{http://www.w3.org/2000/svg}"
 
 
 @pytest.fixture(scope="module")
@@ -123,7 +127,7 @@ def find_setup(page: Any, board: str, engine: str) -> int:
     (number,) = [
         n
         for n, s in enumerate(setups)
-        if board in s["label"] and s["engine"] == engine and s["provenance"] != DEMO
+        if board in s["label"] and s["engine"] == engine and s["provenance"] not in NOT_COMPARED
     ]
     return int(number)
 
@@ -218,21 +222,29 @@ def test_doubtful_results_are_crossed_out_until_the_reader_ranks_them(page: Any)
     assert draw_plot(page, "study-scatter").locator("path.mark.doubt").count() == 1
 
 
-def test_measured_published_and_demo_results_differ_in_shape_or_fill(page: Any) -> None:
+def test_results_have_the_encoding_of_the_report_and_simulated_ones_a_watermark(page: Any) -> None:
     boxes = page.locator('input[name="setup"]').count()
     choose(page, setup=list(range(boxes)))
     setups = page.evaluate("JSON.parse(document.getElementById('about').textContent).study.setups")
-    assert [s["provenance"] for s in setups] == ["measured", *["published"] * 4, "demo"]
-    assert setups[0]["shape"] == "circle"
-    assert {s["shape"].split("-")[0] for s in setups[1:5]} == {"triangle"}
+    assert [s["provenance"] for s in setups] == ["measured", *["published"] * 4, "simulated"]
+    looks = {(name_family(s["board"]), s["engine"]): (s["colour"], s["shape"]) for s in setups}
+    assert looks == {
+        ("H200", "cudagraph"): (GREEN, "circle"),
+        ("A100", "eager"): (BROWN, "square"),
+        ("A100", "tensorrt"): (BROWN, "diamond"),
+        ("H100", "eager"): (BLUE, "square"),
+        ("H100", "tensorrt"): (BLUE, "diamond"),
+    }
     figure = draw_plot(page, "study-scatter")
     legend = figure.locator("[data-legend]").inner_text()
-    assert all(s["label"] in legend for s in setups) and "hybrid" in legend
+    assert all(s["label"] in legend for s in setups)
     assert figure.locator("svg.drawn path.mark.measured:not(.hollow)").count() >= 1
-    assert figure.locator("path.mark.demo.hollow").count() >= 1
-    assert figure.locator("path.mark.demo:not(.hollow)").count() == 0
-    assert figure.locator("path.line.front.published").count() == 1
-    assert read_selection(page)["shown"], "setups[5] is the demo"
+    assert figure.locator("path.mark.simulated.hollow").count() >= 1
+    assert figure.locator("path.mark.simulated:not(.hollow)").count() == 0
+    assert figure.locator("path.line.front.published").count() == 2, "one path for each hue"
+    assert figure.locator(".watermark").text_content() == "simulated"
+    choose(page, setup=[0, 1])
+    assert draw_plot(page, "study-scatter").locator(".watermark").count() == 0
 
 
 def test_choices_come_back_from_the_address(page: Any, browser: Any) -> None:
@@ -272,6 +284,98 @@ def test_downloads_hold_the_chosen_rows_and_everything(page: Any) -> None:
         *tables
     }
     assert len(everything["study"]["results"]) == 6
+
+
+def test_the_first_screen_answers_with_the_sentence_of_the_program(
+    page: Any, measured: tuple[ModelResult, ...]
+) -> None:
+    answers = page.locator("[data-answers]")
+    scatter = draw_plot(page, "study-scatter")
+    for size in ({"width": 1440, "height": 900}, {"width": 390, "height": 844}):
+        page.set_viewport_size(size)
+        page.evaluate("scrollTo(0, 0)")
+        box = page.locator('[name="goal"]').bounding_box()
+        assert box["y"] + box["height"] < size["height"]
+    results = [round_as_page(result) for result in measured]
+    for goal in (GOAL_PCT, 80.5, 90):
+        if goal != GOAL_PCT:
+            choose(page, goal=str(goal))
+        assert answers.inner_text() == describe_cheapest(MEASURED, results, goal)
+        assert scatter.locator("path.mark.goal").count() == (goal < 90)
+    page.locator('[data-goal="75"]').click()
+    assert answers.inner_text() == describe_cheapest(MEASURED, results, 75)
+    assert "goal=75" in page.url
+    title = scatter.locator(".title")
+    assert title.inner_text().startswith("Ten times the least energy buys ")
+    choose(page, minacc="70")
+    assert title.inner_text() == "Accuracy against energy", "a finding is of all models"
+
+
+def test_labels_of_classes_and_models_do_not_overlap(page: Any) -> None:
+    for setups in ([0], [find_setup(page, "H100", "tensorrt")]):
+        choose(page, setup=setups)
+        # The numbers of the lines of equal score are below the names.
+        boxes = draw_plot(page, "study-scatter").evaluate(
+            """figure => [...figure.querySelectorAll("text.label")]
+              .filter((label) => !/^[0-9]+$/.test(label.textContent))
+              .map((label) => [label.textContent, label.getBoundingClientRect().toJSON()])"""
+        )
+        centres = page.evaluate("window.wattmark.centres()")
+        names = {text for text, _ in boxes}
+        assert len({"CNN", "transformer", "hybrid", "MLP"} & names) == len(centres) > 1
+        assert len(boxes) > len(centres) + 2, "models of the front are named"
+        for n, (text, box) in enumerate(boxes):
+            for other_text, other in boxes[:n]:
+                gap_x = max(box["left"], other["left"]) - min(box["right"], other["right"])
+                # The box of a text has room above and below its letters.
+                gap_y = max(box["top"], other["top"]) - min(box["bottom"], other["bottom"]) + 3
+                assert gap_x >= 0 or gap_y >= 0, (text, other_text)
+
+
+def save_as(page: Any, figure: Any, name: str) -> bytes:
+    with page.expect_download() as saved:
+        figure.get_by_role("button", name=f" as {name}").click()
+    return Path(saved.value.path()).read_bytes()
+
+
+def test_a_figure_is_a_table_and_downloads_as_svg_png_and_csv(page: Any) -> None:
+    choose(page, find="res")
+    selection = read_selection(page)
+    rows = len(selection["shown"]) + len(selection["doubted"])
+    figure = draw_plot(page, "study-scatter")
+    picture = ElementTree.fromstring(save_as(page, figure, "SVG"))
+    marks = [p for p in picture.iter(f"{SVG}path") if p.get("fill") == "rgb(0, 147, 107)"]
+    assert sum(p.get("d", "").count("M") for p in marks) == len(selection["shown"])
+    assert not [node for node in picture.iter() if node.get("class") and node.tag != f"{SVG}svg"]
+    png = save_as(page, figure, "PNG")
+    assert png.startswith(b"\x89PNG") and len(png) > 10_000
+    table = list(csv.DictReader(save_as(page, figure, "CSV").decode().splitlines()))
+    assert len(table) == rows and {"model", "energy_mj", "activations"} <= {*table[0]}
+    figure.get_by_role("button", name="Table", exact=True).click()
+    assert figure.locator("tbody tr").count() == min(rows, 200)
+    assert figure.locator(".plot").is_hidden()
+    choose(page, find="resnet50")
+    assert figure.locator("tbody tr").count() < rows, "the table follows the choices"
+    figure.get_by_role("button", name="Chart", exact=True).click()
+    assert figure.locator(".plot").is_visible()
+
+
+def test_on_a_phone_tooltips_are_inside_and_targets_are_large(page: Any) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    cursor = draw_plot(page, "study-scatter").locator(".cursor")
+    cursor.focus()
+    for key in ("Home", "End"):
+        page.keyboard.press(key)
+        box = page.locator(".tip").bounding_box()
+        assert box["x"] >= 0 and box["x"] + box["width"] <= 390
+        assert box["y"] >= 0 and box["y"] + box["height"] <= 844
+    page.locator("summary", has_text="Image sets").click()
+    small = page.evaluate("""() => [...document.querySelectorAll(
+      "button, select, input, summary, nav a")]
+      .map((node) => node.closest("label") ?? node)
+      .filter((node) => node.checkVisibility() && node.getBoundingClientRect().height < 23.9)
+      .map((node) => node.outerHTML.slice(0, 80))""")
+    assert small == []
 
 
 def test_points_answer_the_keyboard(page: Any) -> None:
