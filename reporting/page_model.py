@@ -10,7 +10,7 @@ from reporting.results_model import ResultRow, sort_results
 from reporting.rounds.changes import RoundChanges
 from reporting.rounds.compare import compare_rounds
 from reporting.rounds.earlier import EarlierRound
-from reporting.rounds.table import build_changes_table
+from reporting.rounds.table import build_change_counts_table, build_changes_table
 from reporting.sections import compare, overview, planning, results
 from reporting.sections.cells import BundleLink, describe_provenance
 from reporting.sections.control import add_control_shares, build_control_table
@@ -85,6 +85,7 @@ class PageModel:
     changes: RoundChanges | None
     """None without an earlier round."""
     changes_table: ReportTable | None
+    change_counts: ReportTable | None
 
     @property
     def tables(self) -> list[ReportTable]:
@@ -94,6 +95,7 @@ class PageModel:
             self.systems_table,
             self.findings,
             self.changes_table,
+            self.change_counts,
         )
         section_tables = [
             table for section in self.sections for table in (*section.tables, *section.demo)
@@ -173,6 +175,7 @@ def build_page_model(
         earlier=earlier,
         changes=changes,
         changes_table=build_changes_table(changes, link) if changes else None,
+        change_counts=build_change_counts_table(changes) if changes else None,
     )
 
 

@@ -88,3 +88,11 @@ class RoundChanges:
         """The number of settings of each change, without changes that no setting has."""
         counts = Counter(setting.change for setting in self.settings)
         return {change: counts[change] for change in CHANGES if counts[change]}
+
+    def count_by_system(self) -> dict[tuple[str, str], Counter[Change]]:
+        """The number of settings of each change by workload and system."""
+        counts: dict[tuple[str, str], Counter[Change]] = {}
+        for setting in self.settings:
+            key = (setting.row.workload, setting.row.system)
+            counts.setdefault(key, Counter())[setting.change] += 1
+        return dict(sorted(counts.items()))

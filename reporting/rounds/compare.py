@@ -7,6 +7,7 @@ with the last one of the earlier round, because a round often measures new code.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from reporting.collect import Collected
@@ -44,6 +45,11 @@ def identify_setting(row: ResultRow) -> SettingKey:
     )
 
 
+def identify_system(row: ResultRow) -> SettingKey:
+    """Center, directory and name of the system of a run."""
+    return identify_setting(row)[:3]
+
+
 def read_configuration_values(row: ResultRow) -> dict[str, object]:
     """The configuration of a submitted run by the names of `CONFIGURATION_NAMES`."""
     assert row.provenance is not None
@@ -62,10 +68,12 @@ def compare_rounds(
     """Compare the submitted results of two rounds that have one of these standings, within the
     groups of equal `identify`."""
     bundles, earlier_bundles = BundleIndex(later), BundleIndex(earlier)
-    earlier_groups, later_groups = (
-        _group_settings([row for row in collected.rows if row.standing in standings], identify)
+    rows, later_rows = (
+        [row for row in collected.rows if row.standing in standings]
         for collected in (earlier, later)
     )
+    earlier_groups = _group_settings(_share_system_names(rows, later_rows), identify)
+    later_groups = _group_settings(later_rows, identify)
     changes: list[SettingChange] = []
     lost_settings: list[Setting] = []
     for key, settings in later_groups.items():
@@ -82,6 +90,15 @@ def compare_rounds(
     # The sort is stable, so settings of one change keep the order of the rows.
     changes.sort(key=lambda setting: CHANGES.index(setting.change))
     return RoundChanges(earlier_name, tuple(changes), spread)
+
+
+def _share_system_names(
+    rows: Sequence[ResultRow], later_rows: Sequence[ResultRow]
+) -> list[ResultRow]:
+    """The earlier rows with the names that their systems have in the later round. A name has the
+    center only where two centers use it."""
+    names = {identify_system(row): row.system for row in later_rows}
+    return [replace(row, system=names.get(identify_system(row), row.system)) for row in rows]
 
 
 def _group_settings(

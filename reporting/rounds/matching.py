@@ -11,6 +11,7 @@ from reporting.rounds.compare import (
     SettingKey,
     compare_rounds,
     identify_setting,
+    identify_system,
     read_configuration_values,
 )
 from reporting.rounds.earlier import EarlierRound
@@ -53,7 +54,7 @@ def _list_runs(collected: Collected) -> list[ResultRow]:
 def _choose_identity(earlier: Sequence[ResultRow], later: Sequence[ResultRow]) -> Identify | None:
     """The strictest identity that results of both sides share; None without any."""
     identities = [identify_setting]
-    if all(len({_identify_system(row) for row in rows}) == 1 for rows in (earlier, later)):
+    if all(len({identify_system(row) for row in rows}) == 1 for rows in (earlier, later)):
         identities.append(_identify_work)
     if all(len(join_repeats(rows)) == 1 for rows in (earlier, later)):
         identities.append(_identify_workload)
@@ -61,10 +62,6 @@ def _choose_identity(earlier: Sequence[ResultRow], later: Sequence[ResultRow]) -
         if set(map(identify, earlier)) & set(map(identify, later)):
             return identify
     return None
-
-
-def _identify_system(row: ResultRow) -> SettingKey:
-    return identify_setting(row)[:3]
 
 
 def _identify_work(row: ResultRow) -> SettingKey:

@@ -28,10 +28,10 @@ def build_changes_table(changes: RoundChanges, link: BundleLink) -> ReportTable 
     if not cells:
         return None
     columns = add_mark_columns(
-        Column("change", "change"),
-        Column("workload", "workload"),
         Column("line", "configuration"),
+        Column("workload", "workload"),
         Column("cap_w", "cap", "W per accelerator", "count"),
+        Column("change", "change"),
         *_make_figure_columns("rate", "throughput", "items/s per accelerator"),
         *_make_figure_columns("joules", "energy", "J/item"),
         Column("reason", "reason and conditions"),
@@ -48,6 +48,28 @@ def build_changes_table(changes: RoundChanges, link: BundleLink) -> ReportTable 
     return ReportTable(
         "changes", f"Changes since {changes.earlier_name}", columns, tuple(cells), about
     )
+
+
+def build_change_counts_table(changes: RoundChanges) -> ReportTable | None:
+    """The number of settings of each change by workload and system; None without any setting."""
+    counts = changes.count()
+    if not counts:
+        return None
+    columns = (
+        Column("system", "system"),
+        Column("workload", "workload"),
+        *(Column(change.replace(" ", "_"), change, "", "count") for change in counts),
+    )
+    cells: list[Cells] = [
+        {
+            "system": system,
+            "workload": workload,
+            **{change.replace(" ", "_"): system_counts[change] for change in counts},
+        }
+        for (workload, system), system_counts in changes.count_by_system().items()
+    ]
+    title = f"Settings by change since {changes.earlier_name}"
+    return ReportTable("change-counts", title, columns, tuple(cells))
 
 
 def _make_figure_columns(prefix: str, title: str, unit: str) -> tuple[Column, ...]:

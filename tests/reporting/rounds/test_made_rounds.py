@@ -133,6 +133,15 @@ def test_sentence_counts_the_changes(page: Element, compared: ComparedRounds) ->
     assert any(a.attributes["href"] == "#round-changes" for a in page.find("a"))
 
 
+def test_changes_are_counted_by_system_and_workload(page: Element) -> None:
+    lines = {line.text("system").split()[1]: line for line in read_lines(page, "change-counts")}
+    assert len(lines) == 7
+    for system, line in lines.items():
+        change = "unchanged" if system == "same" else system
+        assert line.text("workload") == "resnet50-train"
+        assert {key: count for key, count in line.values.items() if count == 1} == {change: 1}
+
+
 def test_files_have_the_changes(compared: ComparedRounds) -> None:
     document = json.loads((compared.tables / "report.json").read_text(encoding="utf-8"))
     assert document["since"] == {
@@ -149,4 +158,4 @@ def test_files_have_the_changes(compared: ComparedRounds) -> None:
     )
     assert "withdrawn by chair" in csv and "withdrawn by chair" in markdown
     # The reason has no room on paper.
-    assert "\nwithdrawn & " in latex
+    assert "& withdrawn & " in latex

@@ -132,6 +132,16 @@ def test_settings_differ_by_directory_cap_and_system() -> None:
         assert compare([earlier], [later]).count() == {"new": 1, "gone": 1}
 
 
+def test_system_has_the_name_of_the_later_round() -> None:
+    """The name has the center only in a round where two centers use it."""
+    gone, kept = make_row(1000, "1"), make_row(1000, "2", cap_w=500.0)
+    later = replace(make_row(1000, "3", cap_w=500.0), system="node (center)")
+    changes = compare([gone, kept], [later])
+    assert {setting.row.system for setting in changes.settings} == {"node (center)"}
+    assert [setting.reason for setting in changes.settings] == ["not among the bundles", ""]
+    assert list(changes.count_by_system()) == [("resnet50-train", "node (center)")]
+
+
 def test_result_that_may_not_win_is_not_compared() -> None:
     setting = compare_setting(make_row(1000, "1"), make_row(2000, "2", bars=(UNUSUAL,)))
     assert (setting.change, setting.rate) == ("not compared", None)
