@@ -17,8 +17,6 @@ from reporting.sections.compare import COMPARISON_ABOUT, format_about, format_la
 from reporting.sections.repeats import Setting, make_repeat_cells
 from rules.workloads import workloads
 
-_CHANGE_ABOUT = "100 (figure now / figure before - 1), with the interval of the ratio"
-
 
 def build_changes_table(changes: RoundChanges, link: BundleLink) -> ReportTable | None:
     """Each setting that is not unchanged; None without any."""
@@ -29,12 +27,14 @@ def build_changes_table(changes: RoundChanges, link: BundleLink) -> ReportTable 
         return None
     columns = add_mark_columns(
         Column("line", "configuration"),
+        Column("change", "change"),
         Column("workload", "workload"),
         Column("cap_w", "cap", "W per accelerator", "count"),
-        Column("change", "change"),
-        *_make_figure_columns("rate", "throughput", "items/s per accelerator"),
-        *_make_figure_columns("joules", "energy", "J/item"),
+        *_make_difference_columns("rate", "throughput"),
+        *_make_difference_columns("joules", "energy"),
         Column("reason", "reason and conditions"),
+        *_make_side_columns("rate", "throughput", "items/s per accelerator"),
+        *_make_side_columns("joules", "energy", "J/item"),
         Column("runs_before", "runs before", "", "count"),
         Column("runs", "runs now", "", "count"),
         Column("item", "item", hidden=True),
@@ -72,19 +72,25 @@ def build_change_counts_table(changes: RoundChanges) -> ReportTable | None:
     return ReportTable("change-counts", title, columns, tuple(cells))
 
 
-def _make_figure_columns(prefix: str, title: str, unit: str) -> tuple[Column, ...]:
+def _make_difference_columns(prefix: str, title: str) -> tuple[Column, Column]:
     return (
-        Column(f"{prefix}_before", f"{title} before", unit, "number", interval=True),
-        Column(f"{prefix}_now", f"{title} now", unit, "number", interval=True),
         Column(
             f"{prefix}_percent",
             f"{title} change",
             "%",
             "signed",
-            about=_CHANGE_ABOUT,
+            about="100 (figure now / figure before - 1), with the interval of the ratio",
             interval=True,
         ),
         Column(f"{prefix}_told", f"{title} comparison", about=COMPARISON_ABOUT),
+    )
+
+
+def _make_side_columns(prefix: str, title: str, unit: str) -> tuple[Column, Column]:
+    """The figure of both rounds."""
+    return (
+        Column(f"{prefix}_before", f"{title} before", unit, "number", interval=True),
+        Column(f"{prefix}_now", f"{title} now", unit, "number", interval=True),
     )
 
 
