@@ -99,8 +99,8 @@ def _build_hill(table: ReportTable, data: Data) -> Chart:
         for plot in (_WIDE, _NARROW)
     )
     labels = [
-        _draw_labels(base, wide, _WIDE.font_px, f"width >= {_NARROW_END_PX}"),
-        _draw_labels(base, narrow, _NARROW.font_px, f"width < {_NARROW_END_PX}"),
+        draw_labels(base, wide, _WIDE.font_px, f"width >= {_NARROW_END_PX}"),
+        draw_labels(base, narrow, _NARROW.font_px, f"width < {_NARROW_END_PX}"),
     ]
     layers = [*_draw_curves(base, styles, is_small=False), *labels]
     axes = f"{table.get_column(_EFFICIENCY).label} against {table.get_column(_RATE).label}"
@@ -133,7 +133,7 @@ def _build_small_hill(table: ReportTable, data: Data) -> Chart:
     labels = _place(table, texts, (_EFFICIENCY,), find_log_domain(efficiencies), _SMALL)
     layers = [
         *_draw_curves(base, assign_styles(data), is_small=True),
-        _draw_labels(base, labels, _SMALL.font_px, "true"),
+        draw_labels(base, labels, _SMALL.font_px, "true"),
     ]
     title = table.title.partition(":")[0]
     return Chart(
@@ -299,7 +299,7 @@ def _find_share(value: float, domain: tuple[float, float]) -> float:
     return math.log(value / low) / math.log(high / low)
 
 
-def _draw_labels(base: Any, labels: Sequence[Label], font_px: float, condition: str) -> Any:
+def draw_labels(base: Any, labels: Sequence[Label], font_px: float, condition: str) -> Any:
     """Write labels beside the points, where the Vega expression `condition` is true. The spec
     refers to rows by their number."""
     places = [

@@ -1,24 +1,40 @@
 """Charts of servers: throughput and energy against what one user gets, over the requests in
 flight."""
 
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import altair as alt
 
 from reporting.charts.chart import Chart, name_sources
+from reporting.charts.hill import draw_labels
+from reporting.charts.label_layout import Plot, PlotPoint, place_labels
 from reporting.charts.style import (
     HEIGHT,
+    ZERO_AXIS_SHARE,
+    Data,
     assign_styles,
     build_spec,
     draw_crosses,
     draw_points,
+    find_log_domain,
+    make_log_axis,
     make_zero_axis,
     select_numbers,
 )
-from reporting.report_table import ReportTable
+from reporting.report_table import ReportTable, Value
 
 _USER = "user_tokens_per_s"
 _LOAD = "concurrency"
+_MAX_LINEAR_RATIO = 4
+"""Up to this ratio of the highest to the lowest value, an axis is linear."""
+_POINT_PX = 4.7
+_WIDE_PX = 420
+"""Width from which a plot has the labels of a wide one."""
+_WIDE = Plot(least_width_px=_WIDE_PX, greatest_width_px=900, height_px=HEIGHT, font_px=10)
+_NARROW = Plot(least_width_px=220, greatest_width_px=_WIDE_PX, height_px=HEIGHT, font_px=9)
 
 
 def build_serving_charts(table: ReportTable) -> list[Chart]:
@@ -44,21 +60,16 @@ def build_serving_charts(table: ReportTable) -> list[Chart]:
 
 
 def _build_chart(table: ReportTable, key: str, name: str, title: str, better: Any) -> Chart | None:
-    data = [row for row in table.data if row.get(_USER) is not None and row.get(key) is not None]
+    data = [row for row in table.data if row.get(_USER) and row.get(key)]
     if not data:
         return None
     styles = assign_styles(data)
     base = (
         alt.Chart(alt.NamedData(table.id))
-        .transform_filter(f"datum.{_USER} != null && datum['{key}'] != null")
+        .transform_filter(f"datum.{_USER} && datum['{key}']")
         .encode(
-            # From zero: the repeats of one load are close, and would fill other axes.
-            x=make_zero_axis(
-                alt.X, _USER, table.get_column(_USER).label, max(select_numbers(data, _USER))
-            ),
-            y=make_zero_axis(
-                alt.Y, key, table.get_column(key).label, max(select_numbers(data, key))
-            ),
+            x=_make_axis(alt.X, table, _USER, data),
+            y=_make_axis(alt.Y, table, key, data),
         )
     )
     line = (
@@ -82,13 +93,77 @@ def _build_chart(table: ReportTable, key: str, name: str, title: str, better: An
     return Chart(
         f"{table.id}-{name}",
         title,
+        "Numbers at the points: requests in flight, and the cap at the highest load of a line. "
         "Lines join the loads of a configuration at one cap. The throughput of a user is 1 / "
         "median time per output token. Hollow points: the result is not compared; the table gives "
         "the reason.",
         f"{table.get_column(key).label} against {table.get_column(_USER).label}, {len(data)} runs. "
         "The table has the same values.",
         table,
-        build_spec(alt.layer(line, draw_points(base, styles), draw_crosses(base)), HEIGHT),
+        build_spec(
+            alt.layer(
+                line, draw_points(base, styles), draw_crosses(base), *_label_loads(base, table, key)
+            ),
+            HEIGHT,
+        ),
         better=better,
         source=name_sources(data),
     )
+
+
+def _make_axis(channel: Any, table: ReportTable, key: str, data: Data) -> Any:
+    """A logarithmic axis where values differ by factors. Else an axis from zero: the repeats of one
+    load are close, and would fill another axis."""
+    values, title = select_numbers(data, key), table.get_column(key).label
+    if _is_wide(values):
+        return make_log_axis(channel, key, title, _add_margin(key, values))
+    return make_zero_axis(channel, key, title, max(values))
+
+
+def _is_wide(values: Sequence[float]) -> bool:
+    return max(values) > _MAX_LINEAR_RATIO * min(values)
+
+
+def _add_margin(key: str, values: Sequence[float]) -> list[float]:
+    """The values, and one that makes room for the labels with caps, left of the lines."""
+    return [*values, min(values) / 2] if key == _USER else list(values)
+
+
+def _find_share(row: Mapping[str, Value], key: str, data: Data) -> float:
+    """Where a value is on the axis of `_make_axis`, from 0 to 1."""
+    values, value = select_numbers(data, key), float(row[key] or 0)
+    if _is_wide(values):
+        low, high = find_log_domain(_add_margin(key, values))
+        return math.log(value / low) / math.log(high / low)
+    return value / (max(values) * ZERO_AXIS_SHARE)
+
+
+def _label_loads(base: Any, table: ReportTable, key: str) -> list[Any]:
+    """Write the requests in flight beside the points. Repeats of a load share a label."""
+    drawn_rows = {n: row for n, row in enumerate(table.data) if row.get(_USER) and row.get(key)}
+    data = list(drawn_rows.values())
+    points = {
+        number: PlotPoint(
+            row=number,
+            x_share=_find_share(row, _USER, data),
+            y_px=((1 - _find_share(row, key, data)) * HEIGHT,),
+            radius_px=_POINT_PX,
+        )
+        for number, row in drawn_rows.items()
+    }
+    lines: dict[tuple[Value, Value], dict[float, int]] = {}
+    for number, row in drawn_rows.items():
+        loads = lines.setdefault((row["line"], row["cap_w"]), {})
+        loads.setdefault(float(row[_LOAD] or 0), number)
+    ordered = [[loads[load] for load in sorted(loads)] for loads in lines.values()]
+    texts = {number: f"{table.data[number][_LOAD]}" for line in ordered for number in line}
+    for (_, cap_w), line in zip(lines, ordered, strict=True):
+        texts[line[-1]] += "" if cap_w is None else f" \u00b7 {cap_w:g} W"
+    # The last point of a line has the cap, so it gets the best place.
+    order = sorted(points, key=lambda number: -len(texts.get(number, "")))
+    labelled = [replace(points[number], label=texts.get(number, "")) for number in order]
+    curves = [[points[number] for number in line] for line in ordered]
+    return [
+        draw_labels(base, place_labels(labelled, curves, plot), plot.font_px, condition)
+        for plot, condition in ((_WIDE, f"width >= {_WIDE_PX}"), (_NARROW, f"width < {_WIDE_PX}"))
+    ]

@@ -27,6 +27,8 @@ Data = Sequence[Mapping[str, Value]]
 CROSS = "M-1,-1L1,1M1,-1L-1,1"
 # The default locale of D3 groups digits by commas. The page groups them by narrow spaces.
 _GROUPED_DIGITS = "replace(format(datum.value, ',~r'), /,/g, '\u202f')"
+ZERO_AXIS_SHARE = 1.06
+"""The end of an axis from zero, as a share of the highest value."""
 HOVER_LAYER = "hover"
 """Name of a layer that only reacts to the pointer. A static picture leaves it out."""
 ROW_NUMBER = "row_number"
@@ -197,7 +199,7 @@ def make_zero_axis(channel: Any, field: str, title: str, highest: float, **optio
         f"{field}:Q",
         title=title,
         axis=axis,
-        scale=alt.Scale(domain=[0, highest * 1.06], nice=False),
+        scale=alt.Scale(domain=[0, highest * ZERO_AXIS_SHARE], nice=False),
         **options,
     )
 

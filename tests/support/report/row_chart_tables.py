@@ -98,11 +98,13 @@ def make_serving_table(*loads: tuple[int, float]) -> ReportTable:
     throughput, and less to each user."""
     rows = []
     for concurrency, cap_w in loads:
-        row = make_run_row(1000.0 * concurrency * cap_w / 700, BOARDS[0], cap_w=cap_w)
+        row = make_run_row(
+            9000.0 * concurrency / (64 + concurrency) * cap_w / 700, BOARDS[0], cap_w=cap_w
+        )
         requests = SimpleNamespace(
             concurrency=concurrency, prompt_tokens=1024, output_tokens=512, rate_per_s=None
         )
-        times_s = Percentiles(0.01 * concurrency, 0.02 * concurrency, 0.03 * concurrency)
+        times_s = Percentiles(*(0.001 * (8 + concurrency) * n for n in (1, 2, 3)))
         declaration: Any = SimpleNamespace(
             settings=SimpleNamespace(requests=requests), implementation=SimpleNamespace(settings={})
         )
@@ -116,7 +118,7 @@ def make_serving_table(*loads: tuple[int, float]) -> ReportTable:
             replace(
                 row,
                 provenance=replace(row.provenance, run=run),
-                joules_per_item=make_figure(1 / concurrency),
+                joules_per_item=make_figure(cap_w * (64 + concurrency) / concurrency / 9000),
             )
         )
     table = build_serving_table(SERVING, rows, LINK, "llama3-8b-serve-serving")
