@@ -223,7 +223,9 @@ def _build_compared_tables(
         compare.build_best_table(workload, compared, link, f"{workload.id}-best", spread),
         compare.build_compare_table(workload, compared, link, f"{workload.id}-compare", spread),
         compare.build_tuned_table(workload, submitted, link, f"{workload.id}-tuned", spread),
-        build_serving_table(workload, submitted, link, f"{workload.id}-serving"),
+        build_serving_table(
+            submitted, link, f"{workload.id}-serving", f"{workload.title}: serving"
+        ),
         build_token_energy_table(
             workload,
             submitted,
@@ -243,6 +245,9 @@ def _build_demo_tables(
         return
     id = f"{workload.id}-demo"
     # Demo runs have no compared tables: nothing ranks them.
+    title = f"{workload.title}: demo, serving, not compared"
+    if (serving := build_serving_table(demo, link, f"{id}-serving", title)) is not None:
+        yield serving
     yield from _build_run_tables(workload, demo, link, id, "demo, ", None)
     yield results.build_results_table(
         workload, demo, link, f"{id}-results", f"{workload.title}: demo runs, not compared"

@@ -3,7 +3,7 @@ configuration."""
 
 import altair as alt
 
-from reporting.charts.chart import Chart
+from reporting.charts.chart import Chart, name_sources
 from reporting.charts.style import (
     HEIGHT,
     assign_styles,
@@ -45,6 +45,8 @@ def build_fixed_work_chart(table: ReportTable) -> list[Chart]:
         Chart(
             id=f"{table.id}-batch",
             title=title,
+            better="lower",
+            source=name_sources(data),
             about="Both axes are logarithmic. Faint points on dashed lines: published figures. "
             "Without a node meter, the rest of the node is assumed.",
             alt=f"{title}, {len(data)} points. The table has the same values.",

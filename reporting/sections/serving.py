@@ -13,13 +13,12 @@ from reporting.sections.cells import (
     make_mark_cells,
 )
 from rules.metrics.serving import compute_user_rate
-from rules.workloads import Workload
 
 
 def build_serving_table(
-    workload: Workload, rows: Sequence[ResultRow], link: BundleLink, id: str
+    rows: Sequence[ResultRow], link: BundleLink, id: str, title: str
 ) -> ReportTable | None:
-    """The latencies of servers; None without a server."""
+    """Throughput, energy and latencies of servers; None without a server."""
     serving_rows = [row for row in rows if row.provenance and row.provenance.run.serving]
     if not serving_rows:
         return None
@@ -47,14 +46,8 @@ def build_serving_table(
         "Latencies of all requests that ended in scored epochs: median (p50), 95th and 99th "
         "percentile."
     )
-    title = "serving latency"
-    return ReportTable(
-        id,
-        f"{workload.title}: {title}",
-        columns,
-        tuple(_make_serving_cells(row, link) for row in serving_rows),
-        about,
-    )
+    cells = tuple(_make_serving_cells(row, link) for row in serving_rows)
+    return ReportTable(id, title, columns, cells, about)
 
 
 _SERVED_COLUMNS = (

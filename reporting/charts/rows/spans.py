@@ -224,7 +224,6 @@ def _build_node_chart(table: ReportTable, count: int) -> Chart:
             alt.layer(*boxes, reach, *points, rated, write_names(base)),
             compute_height_px(len(data)),
         ),
-        better="lower",
         source=name_sources(data),
     )
 

@@ -20,8 +20,7 @@ from support.report.row_chart_tables import (
 
 from reporting.charts import build_charts
 from reporting.charts.chart import Chart
-from reporting.charts.render import _fill_spec as fill_spec
-from reporting.charts.render import to_svg
+from reporting.charts.render import fill_spec, to_svg
 from reporting.charts.style import CONFIG
 from reporting.report_table import ReportTable
 
@@ -43,7 +42,7 @@ def build_chart(table: ReportTable, end: str) -> Chart:
 
 def read_marks(chart: Chart, kind: str) -> list[Mark]:
     """The marks of a kind, such as `symbol`, from top to bottom, then from left to right."""
-    svg = vl_convert.vegalite_to_svg(fill_spec(chart), config=CONFIG)
+    svg = vl_convert.vegalite_to_svg(fill_spec(chart, chart.width_px), config=CONFIG)
     root = Xml.fromstring(svg.replace(' xmlns="http://www.w3.org/2000/svg"', ""))
     marks = []
     for group in root.iter("g"):

@@ -23,7 +23,7 @@ from rules.studies.metrics.naive import NaiveEstimate, RunComparison
 from rules.workloads import workloads
 
 LINK = Path.as_posix
-TRAINING, SERVING = workloads()["resnet50-train"], workloads()["llama3-8b-serve"]
+TRAINING = workloads()["resnet50-train"]
 BOARDS = ("GPU-aaaaaaaa1111", "GPU-bbbbbbbb2222", "GPU-cccccccc3333", "GPU-dddddddd4444")
 
 
@@ -121,7 +121,7 @@ def make_serving_table(*loads: tuple[int, float]) -> ReportTable:
                 joules_per_item=make_figure(cap_w * (64 + concurrency) / concurrency / 9000),
             )
         )
-    table = build_serving_table(SERVING, rows, LINK, "llama3-8b-serve-serving")
+    table = build_serving_table(rows, LINK, "llama3-8b-serve-serving", "Serving")
     assert table is not None
     return table
 
