@@ -92,6 +92,8 @@
     return objects(id).flatMap((row, n) => (!shown || shown.has(row) ? [Object.fromEntries([...Object.entries(row), ["row_number", n]])] : []));
   }
 
+  const redrawOf = new Map(); // for each drawn figure, the function that draws it again
+
   async function draw(figure) {
     if (!specs[figure.id]) return;
     const spec = expand(specs[figure.id]);
@@ -112,14 +114,13 @@
         renderer: "svg",
         tooltip: { disableDefaultStyle: true, formatTooltip: (row) => tooltip(window.wattmark.tables[id], row) },
       });
-      if (spec.params?.some((param) => param.name === "node")) {
-        keepSwitch(view, `${figure.id}.node`);
-        const redraw = () => {
-          view.data(id, rowsOf(id)).run();
-          enableKeyboard(live, window.wattmark.tables[id]);
-        };
-        (window.wattmark.redraws[id] ??= []).push(redraw);
-      }
+      if (spec.params?.some((param) => param.name === "node")) keepSwitch(view, `${figure.id}.node`);
+      const redraw = async () => {
+        await view.data(id, rowsOf(id)).runAsync();
+        enableKeyboard(live, window.wattmark.tables[id]);
+      };
+      redrawOf.set(figure, redraw);
+      (window.wattmark.redraws[id] ??= []).push(redraw);
       enableKeyboard(live, window.wattmark.tables[id]);
       staticPicture.remove();
       figure.dataset.drawn = "yes";
@@ -130,13 +131,18 @@
     }
   }
 
+  // Charts are drawn when they come near the screen, and drawn again there after a choice in the control bar.
   const observer = new IntersectionObserver((entries) => {
-    for (const entry of entries) {
-      if (!entry.isIntersecting) continue;
-      observer.unobserve(entry.target);
-      draw(entry.target);
+    for (const { isIntersecting, target } of entries) {
+      if (!isIntersecting) continue;
+      observer.unobserve(target);
+      if (redrawOf.has(target)) redrawOf.get(target)();
+      else draw(target);
     }
   }, { rootMargin: "200px" });
+  document.addEventListener("wattmark:filter", () => {
+    for (const figure of redrawOf.keys()) observer.observe(figure);
+  });
   const observe = (container) => { for (const figure of container.querySelectorAll("figure.chart:not([data-drawn])")) observer.observe(figure); };
   observe(document);
   document.addEventListener("wattmark:unfold", ({ detail }) => observe(detail));

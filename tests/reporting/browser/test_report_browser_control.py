@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.report.browser import read_column, read_rows
+from support.report.browser import draw_figure, read_column, read_rows
 
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is in the extra dev")
 pytestmark = pytest.mark.xdist_group("whole-report")  # one test process builds it, once
 RESULTS = "resnet50-train-results"
 
@@ -91,15 +92,19 @@ def test_section_and_chart_without_a_matching_row_are_hidden_and_say_so(page: An
     assert "precision" not in page.url and read_count(page) == f"{len(list_results(page))} results"
 
 
-def test_control_bar_filters_the_rows_of_charts(page: Any) -> None:
-    page.evaluate(
-        "document.addEventListener('wattmark:filter', () => { window.filterEvents ??= 0; "
-        "window.filterEvents += 1; })"
-    )
+def test_control_bar_filters_the_points_of_drawn_charts(page: Any) -> None:
+    figure = draw_figure(page, f"{RESULTS}-throughput")
+    points = figure.locator(".mark-symbol path[tabindex]")
+    before = points.count()
     choose(page, "board", "H100")
-    assert page.evaluate("filterEvents") == 1
-    rows = page.evaluate("id => wattmark.visible(id)", RESULTS)
-    assert rows == [row for row in read_rows(page, RESULTS) if row["model"] == "H100"] != []
+    left = [row for row in read_rows(page, RESULTS) if row["model"] == "H100"]
+    assert page.evaluate("id => wattmark.visible(id)", RESULTS) == left
+    sync_api.expect(points).to_have_count(len(left))
+    labels = points.evaluate_all("marks => marks.map((mark) => mark.ariaLabel)")
+    assert 0 < len(left) < before and all("H100" in label for label in labels)
+    page.get_by_role("button", name="Reset").click()
+    figure.scroll_into_view_if_needed()
+    sync_api.expect(points).to_have_count(before)
 
 
 def test_shared_address_opens_with_the_same_state_at_the_same_place(
