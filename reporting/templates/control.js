@@ -2,6 +2,7 @@
   // the fields.
   const conditions = new Map(); // keys and values that a row must have
   let isNodeScope = false;
+  const rowsWithNodes = new Set(); // rows of which node meters measured all runs
 
   const readFacet = (row, key) => (key !== "status" ? row[key] : row.doubt || row.implausible || row.withheld ? "excluded" : "compared");
 
@@ -16,31 +17,48 @@
 
   // Whether the figures of a row are those of whole nodes, measured or printed; of a row without a scope, true.
   function hasNodeFigures(row) {
-    if (!("scope" in row) || row.scope === about.node_scope) return true;
-    return typeof row.node_joules_per_item === "number" && row.node_joules_per_item_kind !== "assumed";
+    if (!("scope" in row) || row.scope === about.node_scope || rowsWithNodes.has(row)) return true;
+    return ["measured", "printed"].includes(row.node_kwh_kind);
   }
 
   // The rows of a table that the control bar leaves.
   const visible = (id) => objects(id).filter((row) => matches(row));
 
-  // Shows the energy of the nodes in place of that of the accelerators, in the rows whose node a meter measured.
+  // Shows the energy of the nodes in place of that of the accelerators, where node meters measured all runs of a row.
   function createScope() {
-    const keys = ["joules_per_item", "items_per_joule"];
-    const scopedViews = Object.values(views).filter(({ table }) => keys.every((key) => table.keys.includes(key) && table.keys.includes(`node_${key}_low`)));
-    const ends = ["", "_low", "_high", "_n"];
-    const reported = new Map(scopedViews.map((view) => [view, view.rows.map((row) => ({ ...row }))]));
+    const nodesByBundle = new Map(Object.keys(tables).filter((id) => id.endsWith("-nodes")).flatMap(objects)
+      .filter((row) => !row.unranked).map((row) => [row.bundle, row]));
+    const scopedViews = Object.values(views).filter(({ id }) => /-results$|-compare$|^what-if$/.test(id));
+    const changes = []; // view, place, and the cells in both scopes
+    for (const view of scopedViews) {
+      view.rows.forEach((row, place) => {
+        const nodes = (row.bundle ?? "").split(" ").map((bundle) => nodesByBundle.get(bundle));
+        if (!nodes.every(Boolean)) return;
+        rowsWithNodes.add(row);
+        const ofNodes = averageNodes(nodes, Object.keys(row));
+        changes.push({ view, place, ofNodes, ofAccelerators: Object.fromEntries(Object.keys(ofNodes).map((key) => [key, row[key]])) });
+      });
+    }
     let isNodeShown = false;
     return () => {
       if (isNodeShown === isNodeScope) return;
       isNodeShown = isNodeScope;
-      for (const [view, rows] of reported) {
-        rows.forEach((row, place) => {
-          if (typeof row.node_joules_per_item !== "number") return;
-          for (const key of keys) for (const end of ends) view.rows[place][key + end] = row[(isNodeScope ? `node_${key}` : key) + end];
-          view.updateCells(place, keys);
-        });
+      for (const { view, place, ofNodes, ofAccelerators } of changes) {
+        Object.assign(view.rows[place], isNodeScope ? ofNodes : ofAccelerators);
+        view.updateCells(place, ["joules_per_item", "items_per_joule"]);
       }
     };
+  }
+
+  // The cells of energy and efficiency for a row whose runs have these rows in the table of node power. The mean of several runs has no
+  // interval, because those of the runs are within each run.
+  function averageNodes(nodes, keys) {
+    const cells = {};
+    for (const key of ["joules_per_item", "items_per_joule"].filter((name) => keys.includes(name))) {
+      cells[key] = nodes.reduce((sum, node) => sum + node[`node_${key}`], 0) / nodes.length;
+      for (const end of ["_low", "_high", "_n"]) if (keys.includes(key + end)) cells[key + end] = nodes.length > 1 ? null : nodes[0][`node_${key}${end}`];
+    }
+    return cells;
   }
 
   function createControl() {

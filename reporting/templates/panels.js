@@ -177,14 +177,18 @@
     const reported = new Map(comparedViews.map((view) => [view, view.rows.map((row) => ({ ...row }))]));
     const names = new Set(comparedViews.flatMap((view) => view.rows.map((row) => row.result)));
     select.append(...[...names].sort(compare).map((name) => element("option", { value: name, textContent: `baseline: ${name}` })));
-    for (const view of comparedViews) view.hides.push((row) => !others.checked && view.baseline && row.like !== view.baseline.like);
+    for (const view of comparedViews) {
+      view.isReported = true;
+      view.hides.push((row) => !others.checked && view.baseline && row.like !== view.baseline.like);
+    }
 
     function update() {
       others.closest("label").hidden = !select.value;
       for (const view of comparedViews) {
-        const previous = view.baseline;
         view.baseline = view.rows.find((row) => row.result === select.value);
-        if (view.baseline || previous || isNodeScope) compareRows(view);
+        const isReported = !view.baseline && !isNodeScope;
+        if (!isReported || !view.isReported) compareRows(view);
+        view.isReported = isReported;
       }
     }
 

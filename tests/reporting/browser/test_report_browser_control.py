@@ -5,11 +5,19 @@ import csv
 import io
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
+from conftest import Submissions, open_page
 from support.report.browser import draw_figure, read_column, read_rows
+from support.report.report_runs import add_sweep, make_run_at_cap
+
+from reporting.cli import main
+from rules.metrics import comparison
+from rules.testing.node_power import add_node_power
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is in the extra dev")
 pytestmark = pytest.mark.xdist_group("whole-report")  # one test process builds it, once
@@ -241,3 +249,38 @@ def test_doubtful_figures_keep_their_parentheses_when_they_are_computed_again(pa
     assert doubtful and after != before
     for n in doubtful:
         assert re.fullmatch(r"\(.*\)", before[n]) and re.fullmatch(r"\(.*\)", after[n])
+
+
+@pytest.fixture
+def node_page(browser: Any, submissions: Submissions) -> Iterator[Any]:
+    """A page with two runs with node meters, whose caps differ, and one without."""
+    runs = [make_run_at_cap(500, 0.9), make_run_at_cap(700, 1.0)]
+    for place, evidence in enumerate(runs):
+        add_node_power(evidence, seed=place)
+    add_sweep(submissions, *runs, make_run_at_cap(600, 0.95))
+    out = submissions.root.parent / "report.html"
+    result = CliRunner().invoke(main, [str(submissions.root), "-o", str(out)])
+    assert result.exit_code == 0, result.output
+    with open_page(browser, out) as page:
+        yield page
+
+
+def test_scope_of_nodes_shows_the_energy_that_node_meters_measured(node_page: Any) -> None:
+    page, compare = node_page, "resnet50-train-compare"
+    reported = {id: read_rows(page, id) for id in (RESULTS, compare)}
+    nodes = {row["cap_w"]: row for row in read_rows(page, "resnet50-train-nodes")}
+    choose(page, "scope of energy", "node")
+    assert read_count(page) == "2 of 3 results, 1 without a node meter hidden"
+    shown = page.evaluate("id => wattmark.visible(id)", RESULTS)
+    assert {row["cap_w"] for row in shown} == nodes.keys() == {500, 700}
+    for row in shown:
+        for key in ("joules_per_item", "items_per_joule", "joules_per_item_low"):
+            assert row[key] == nodes[row["cap_w"]][f"node_{key}"]
+    compared = page.evaluate("id => wattmark.visible(id)", compare)
+    base = next(row for row in compared if row["joules_told"] == "baseline")
+    for row in compared:
+        assert row["joules_percent"] == pytest.approx(
+            comparison.relative_percent(row["joules_per_item"], base["joules_per_item"])
+        )
+    choose(page, "scope of energy", "")
+    assert {id: read_rows(page, id) for id in reported} == reported
