@@ -22,6 +22,7 @@ from reporting.sentences.words import (
     format_amount,
     format_cap,
     format_percent,
+    format_percent_range,
     format_range,
     name_items,
     name_setting,
@@ -234,8 +235,7 @@ def _write_throughput_title(rows: Sequence[ResultRow]) -> str:
     ]
     if not losses:
         return ""
-    low, high = format_percent(min(losses)), format_percent(max(losses))
-    loss = low if low == high else f"{low} to {high}"
+    loss = format_percent_range(losses)
     return f"Published: {loss} less throughput at the most efficient cap than at the highest"
 
 

@@ -9,8 +9,8 @@ from reporting.sentences.words import (
     capitalize,
     count_nouns,
     format_percent,
+    format_percent_range,
     format_range,
-    format_value_with_unit,
 )
 
 Finder = Callable[[Sequence[TableRow], ReportSpread], str]
@@ -54,8 +54,11 @@ def _describe_variants(rows: Sequence[TableRow], spread: ReportSpread) -> str:
         )
     if len(rows) == 1:
         return f"{format_percent(changes[0])} more throughput than the baseline variant"
-    span = f"{format_percent(min(changes))} to {format_percent(max(changes))}"
-    return f"{len(changes)} of {count_nouns(len(rows), 'variant')} have {span} more throughput"
+    verb = "has" if len(changes) == 1 else "have"
+    return (
+        f"{len(changes)} of {count_nouns(len(rows), 'variant')} {verb} "
+        f"{format_percent_range(changes)} more throughput than the baseline"
+    )
 
 
 def _describe_factors(rows: Sequence[TableRow], spread: ReportSpread) -> str:
@@ -75,14 +78,10 @@ def _describe_power(rows: Sequence[TableRow], spread: ReportSpread) -> str:
         cap_w, mean_w = _get_number(row, "cap_w"), _get_number(row, "mean_w")
         if cap_w is not None and mean_w is not None:
             powers_w.setdefault(cap_w, []).append(mean_w)
-    parts = []
-    for cap_w, means_w in sorted(powers_w.items()):
-        text = (
-            format_value_with_unit(means_w[0], "W")
-            if len(means_w) == 1
-            else format_range(means_w, "W")
-        )
-        parts.append(f"{text} under a cap of {cap_w:g} W")
+    parts = [
+        f"{format_range(means_w, 'W')} under a cap of {cap_w:g} W"
+        for cap_w, means_w in sorted(powers_w.items())
+    ]
     # A longer list is no title.
     return capitalize(f"mean power is {', '.join(parts)}") if 0 < len(parts) <= 2 else ""
 

@@ -57,6 +57,12 @@ def format_percent(percent: float) -> str:
     return f"{size:.0f} %" if round(size, 1) >= 10 else f"{size:.1f} %"
 
 
+def format_percent_range(percents: Sequence[float]) -> str:
+    """`11 % to 25 %`; one value if both look equal."""
+    low, high = format_percent(min(percents)), format_percent(max(percents))
+    return low if low == high else f"{low} to {high}"
+
+
 def format_range(values: Sequence[float], unit: str) -> str:
     """Lowest and highest value: `300 to 400 W` with a dash; one value if both look equal."""
     low, high = (_format_plain(value) for value in (min(values), max(values)))

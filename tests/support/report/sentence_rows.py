@@ -6,6 +6,7 @@ from typing import Any
 from support.report.result_rows import make_figure, make_run_row
 
 from reporting.results_model import Figure, ResultRow
+from reporting.sections.sweeps.axes import AxisPoint, AxisSweep
 from reporting.sections.sweeps.caps import CapSweep, SweepPoint
 from rules.metrics.sweeps.gains import compare
 from rules.metrics.sweeps.points import Point
@@ -81,3 +82,10 @@ def _make_point(row: ResultRow, spread: Spread | None) -> Point:
         enforced=True,
         spread=spread,
     )
+
+
+def make_axis_sweep(rows: Sequence[ResultRow]) -> AxisSweep:
+    """The sweep over the batch size of these rows, with narrow intervals."""
+    spread = Spread(1e-8, 1e-8, 0.0, 9, "epochs")
+    points = tuple(AxisPoint(row.batch_size, _make_point(row, spread), (row,)) for row in rows)
+    return AxisSweep("node · tuned bf16", points, points[0].point, points[0].value)

@@ -1,0 +1,184 @@
+"""The titles of charts that state a finding, and their alternative texts."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from support.report.result_rows import make_run_row
+from support.report.sentence_rows import make_capped_row, make_printed_row, make_sweep
+
+from reporting.charts import build_charts
+from reporting.report_table import Column, ReportTable
+from reporting.results_model import ResultRow
+from reporting.sections.repeats import NO_REPEATS, measure_spread
+from reporting.sections.sweeps.caps import CapSweep
+from reporting.sentences.charts import ChartText, describe_charts, list_titles
+from rules.workloads import workloads
+
+RESNET = workloads()["resnet50-train"]
+RESULTS, SWEEPS = "resnet50-train-results", "resnet50-train-sweeps"
+
+
+def get_titles(rows: Sequence[ResultRow], *sweeps: CapSweep) -> dict[str, str]:
+    return list_titles(RESNET, rows, sweeps, measure_spread(rows))
+
+
+def make_table(kind: str, *rows: dict[str, Any]) -> ReportTable:
+    """A table of measured rows with the columns that the rows have."""
+    usual = {"standing": "closed", "provenance": "measured"}
+    keys = dict.fromkeys(key for row in (usual, *rows) for key in row)
+    columns = tuple(Column(key, key, "W" if key.endswith("_w") else "", "number") for key in keys)
+    return ReportTable(f"resnet50-train-{kind}", "", columns, tuple({**usual, **r} for r in rows))
+
+
+def get_text(table: ReportTable, name: str) -> ChartText:
+    return describe_charts([table], {}, NO_REPEATS)[table.id][f"{table.id}-{name}"]
+
+
+def test_efficiency_title_names_the_best_setting_and_published_peaks() -> None:
+    rows = [make_run_row(1000, "a"), make_run_row(500, "b", batch_size=64)]
+    rows += [make_printed_row(cap, rate) for cap, rate in ((300, 500), (400, 900), (500, 1000))]
+    titles = get_titles(rows)
+    assert titles[f"{RESULTS}-efficiency"] == (
+        "NVIDIA H200, tuned bf16 is most efficient: 1.429 images/J at 700 W; published curve peaks "
+        "at 400 W"
+    )
+    assert titles[f"{RESULTS}-energy"] == (
+        "NVIDIA H200, tuned bf16 needs the least energy per image: 0.7000 J/image"
+    )
+    assert titles[f"{RESULTS}-throughput"] == (
+        "Published: 10 % less throughput at the most efficient cap than at the highest"
+    )
+
+
+def test_titles_of_ties_say_that_settings_cannot_be_told_apart() -> None:
+    rows = [make_run_row(1000, "a"), make_run_row(995, "b", batch_size=64)]
+    titles = get_titles(rows)
+    assert titles[f"{RESULTS}-efficiency"] == (
+        "2 settings cannot be told apart as most efficient: 1.421\u20131.429 images/J"
+    )
+    assert titles[f"{RESULTS}-energy"] == (
+        "2 settings cannot be told apart as those of least energy per image"
+    )
+
+
+def test_title_says_closed_where_open_results_are_in_the_chart() -> None:
+    rows = [make_run_row(1000, "a"), make_run_row(3000, "b", standing="open", precision="fp8")]
+    assert get_titles(rows)[f"{RESULTS}-efficiency"].startswith("Closed: NVIDIA H200, tuned bf16")
+
+
+def test_chart_without_a_comparison_has_no_finding() -> None:
+    assert f"{RESULTS}-energy" not in get_titles([make_run_row(1000, "a")])
+    assert get_titles([make_run_row(1000, "a", standing="demo")]) == {}
+    assert get_titles([make_printed_row(700, 1000, comparison="none")]) == {}
+
+
+def test_sweep_titles_state_the_greatest_saving_and_its_cost() -> None:
+    rows = [make_capped_row(cap, rate) for cap, rate in ((400, 760), (500, 850), (700, 1000))]
+    titles = get_titles(rows, make_sweep(rows))
+    assert (
+        titles[f"{SWEEPS}-efficiency"]
+        == titles[f"{SWEEPS}-energy"]
+        == ("node · tuned bf16 needs 25 % less energy per image at 400 W than at 700 W")
+    )
+    assert titles[f"{SWEEPS}-time"] == (
+        "node · tuned bf16 takes 32 % more time at 400 W than at 700 W"
+    )
+
+
+@pytest.mark.parametrize("relative_error", [0.3, None])
+def test_sweep_without_clear_savings_says_so(relative_error: float | None) -> None:
+    rows = [make_capped_row(400, 760), make_capped_row(700, 1000)]
+    titles = get_titles(rows, make_sweep(rows, relative_error))
+    assert titles[f"{SWEEPS}-energy"] == (
+        "Energy per image cannot be told apart from that at 700 W"
+    )
+    assert f"{SWEEPS}-time" not in titles
+
+
+def test_cap_that_did_not_hold_is_in_no_title() -> None:
+    rows = [make_capped_row(cap, rate) for cap, rate in ((400, 990), (500, 850), (700, 1000))]
+    rows[0] = replace(rows[0], cap_enforced=False)
+    assert "at 500 W" in get_titles(rows, make_sweep(rows))[f"{SWEEPS}-energy"]
+
+
+def test_scaling_title_compares_with_perfect_scaling() -> None:
+    clear = {"count": 4, "speed_up": 3.2, "speed_up_low": 3.1, "speed_up_high": 3.3}
+    assert get_text(make_table("scaling", clear), "bars").title == (
+        "4 accelerators have 3.20 times the throughput of one"
+    )
+    for fields in (
+        {"speed_up": 3.9, "speed_up_low": 3.89, "speed_up_high": 3.91},  # within the board spread
+        {"speed_up_high": 4.1},
+        {"speed_up_low": None},
+    ):
+        title = get_text(make_table("scaling", {**clear, **fields}), "bars").title
+        assert "cannot be told apart from perfect scaling" in title
+
+
+def test_title_of_variants_follows_the_verdicts_of_the_table() -> None:
+    rate = {"items_per_s_per_accelerator": 900, "baseline_rate": 500}
+    faster = {**rate, "rate_told": "higher", "rate_percent": 80.0}
+    overlapping = {**rate, "rate_told": "intervals overlap", "rate_percent": 9.0}
+    slower = {**rate, "rate_told": "lower", "rate_percent": -9.0}
+    for rows, title in (
+        ([faster], "80 % more throughput than the baseline variant"),
+        ([faster, overlapping], "1 of 2 variants has 80 % more throughput than the baseline"),
+        ([overlapping], "Variants and baseline cannot be told apart in throughput"),
+        ([slower], "No variant has more throughput than its baseline"),
+    ):
+        assert get_text(make_table("tuned", *rows), "pairs").title == title
+
+
+@pytest.mark.parametrize("mark", ["doubt", "implausible", "withheld"])
+def test_marked_rows_and_demo_runs_are_in_no_finding(mark: str) -> None:
+    row = {"over_naive": 2.0, mark: None}
+    table = make_table("factors", row, {"over_naive": 9.0, mark: "a reason"})
+    text = get_text(table, "marks")
+    assert text.title == "Measured energy per item is 2.0 times the naive estimate"
+    assert "9" not in text.alt and "1 point is not compared" in text.alt
+    demo = make_table("factors", row | {"standing": "demo"}, row | {"provenance": "simulated"})
+    assert get_text(demo, "marks").title == ""
+
+
+def test_power_title_has_the_mean_under_each_cap() -> None:
+    rows = [
+        {"cap_w": cap, "mean_w": mean, "median_w": mean}
+        for cap, mean in ((500.0, 490.0), (700.0, 680.0), (700.0, 690.0))
+    ]
+    assert get_text(make_table("power", *rows), "spread").title == (
+        "Mean power is 490 W under a cap of 500 W, 680\u2013690 W under a cap of 700 W"
+    )
+
+
+def test_alternative_text_has_ranges_by_provenance() -> None:
+    table = make_table(
+        "results",
+        {"items_per_s_per_accelerator": 900.0, "cap_w": 700.0},
+        {"items_per_s_per_accelerator": 500.0, "cap_w": 300.0, "standing": "published"},
+    )
+    assert get_text(table, "throughput").alt == (
+        "1 measured point: items_per_s_per_accelerator 900; cap_w 700 W. 1 published point: "
+        "items_per_s_per_accelerator 500; cap_w 300 W. The table has the same values."
+    )
+
+
+def test_chart_takes_its_text_and_keeps_its_title_without_a_finding() -> None:
+    table = make_table(
+        "factors",
+        {
+            "over_naive": 2.0,
+            "over_naive_low": 1.0,
+            "over_naive_high": 3.0,
+            "line": "a",
+            "model": "H200",
+            "cap_w": 700.0,
+        },
+    )
+    chart_id = f"{table.id}-marks"
+    (neutral,) = build_charts(table)
+    (chart,) = build_charts(table, {chart_id: ChartText("A finding", "A finding. Ranges.")})
+    assert (chart.id, chart.title, chart.alt) == (chart_id, "A finding", "A finding. Ranges.")
+    (chart,) = build_charts(table, {chart_id: ChartText("", "Ranges.")})
+    assert (chart.title, chart.alt) == (neutral.title, "Ranges.")

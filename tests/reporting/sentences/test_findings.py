@@ -1,0 +1,189 @@
+"""The questions that generated sentences answer, and the line of trust."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from support.report.result_rows import make_figure, make_run_row
+from support.report.sentence_rows import (
+    make_axis_sweep,
+    make_capped_row,
+    make_printed_row,
+    make_sweep,
+)
+
+from reporting.results_model import ResultRow
+from reporting.sections.repeats import NO_REPEATS, measure_spread
+from reporting.sections.sweeps.caps import CapSweep
+from reporting.sentences import operating_points
+from reporting.sentences.findings import build_findings
+from reporting.sentences.trust import build_trust_line
+from rules.finding import Finding, Severity
+from rules.workloads import workloads
+
+RESNET = workloads()["resnet50-train"]
+
+
+def answer(rows: Sequence[ResultRow], *sweeps: CapSweep) -> Mapping[str, tuple[str, ...]]:
+    """The sentences by the id of their question."""
+    findings = build_findings(RESNET, rows, sweeps, measure_spread(rows))
+    return {question.id: question.sentences for question in findings.questions}
+
+
+def test_measured_cap_states_saving_cost_and_interval() -> None:
+    rows = [make_capped_row(500, 900), make_capped_row(700, 1000)]
+    assert answer(rows, make_sweep(rows))["capping"] == (
+        "Measured: node · tuned bf16 at 500 W: 21 % less energy per image (95 % interval 20.38 to "
+        "20.89 %) and 11 % more time than at 700 W.",
+    )
+
+
+@pytest.mark.parametrize(
+    ("rate", "relative_error"),
+    [(720, 0.0001), (900, 0.2), (900, None)],
+    ids=["within the board spread", "interval contains zero", "no interval"],
+)
+def test_cap_without_a_clear_saving_cannot_be_told_apart(
+    rate: float, relative_error: float | None
+) -> None:
+    rows = [make_capped_row(500, rate), make_capped_row(700, 1000)]
+    (sentence,) = answer(rows, make_sweep(rows, relative_error))["capping"]
+    assert sentence.endswith("energy per image cannot be told apart from that at 700 W.")
+
+
+def test_cap_of_a_run_that_may_not_win_is_not_stated() -> None:
+    runs = [make_capped_row(500, 900), make_capped_row(700, 1000)]
+    for place in (0, 1):
+        rows = [
+            replace(row, cap_enforced=False) if number == place else row
+            for number, row in enumerate(runs)
+        ]
+        assert answer(rows, make_sweep(rows))["capping"] == ("No run measured a lower cap.",)
+
+
+def test_published_caps_are_stated_as_published_and_uncertain() -> None:
+    rows = [make_printed_row(cap, rate) for cap, rate in ((300, 400), (500, 900), (700, 1000))]
+    rows.append(make_printed_row(200, 900, cap_enforced=False))
+    assert answer(rows)["capping"] == (
+        "No run measured a lower cap.",
+        "Published: H200 in Paper 2026, against 700 W: at 500 W 10 % less throughput and 21 % less "
+        "energy per image. Power is assumed equal to the cap and no interval is printed, so the "
+        "uncertainty is not known.",
+    )
+
+
+def test_difference_to_a_publication_names_the_settings_that_differ() -> None:
+    rows = [
+        make_run_row(3400, "a", batch_size=2048),
+        make_run_row(1100, "a", variant="baseline", precision="tf32", batch_size=512),
+        make_printed_row(700, 1000.5),
+    ]
+    assert answer(rows)["published"] == (
+        "Paper 2026 print 1\u202f000.5 images/s for H200 at 700 W.",
+        "NVIDIA H200, tuned bf16, batch size 2048, reaches 3\u202f400 images/s per accelerator: "
+        "3.40 times as much.",
+        "NVIDIA H200, baseline tf32, batch size 512, reaches 1\u202f100 images/s per accelerator: "
+        "1.10 times as much.",
+        "The two measured settings differ in variant (tuned and baseline), precision (bf16 and "
+        "tf32) and batch size (2048 and 512).",
+        "The published row does not state its precision, variant and batch size.",
+    )
+
+
+@pytest.mark.parametrize(
+    "fields", [{"comparison": "none"}, {"comparison": "shape"}, {"implausible": "above the peak"}]
+)
+def test_measured_results_are_not_compared_with_a_publication_that_forbids_it(
+    fields: dict[str, Any],
+) -> None:
+    rows = [make_run_row(3400, "a"), make_printed_row(700, 1000, **fields)]
+    sentences = answer(rows)
+    assert "published" not in sentences
+    assert sentences["capping"] == ("No run measured a lower cap.",)
+
+
+def test_node_share_is_assumed_without_a_node_meter() -> None:
+    row = make_run_row(1000, "a", mean_power_w=make_figure(475))
+    assert answer([row])["node"] == (
+        "No node meter measured this setting. With 100 W per 4 accelerators, as Mayr et al. 2026 "
+        "assume, efficiency is 5.0 % lower: 2.000 images/J.",
+    )
+
+
+def test_best_load_names_ties_and_missing_sweeps(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [make_run_row(rate, "a", batch_size=batch) for batch, rate in ((64, 500), (128, 1000))]
+    assert answer(rows[:1])["load"] == (
+        "No sweep over batch size was measured, so the most efficient one is not known.",
+    )
+    for sweep_rows, sentence in (
+        (
+            rows,
+            "node · tuned bf16: batch size 128 needs the least energy per image of 2 values, "
+            "0.7000 J/image.",
+        ),
+        (
+            [*rows, make_run_row(990, "a", batch_size=256)],
+            "node · tuned bf16: batch size 128 and 256 need the least energy per image and cannot "
+            "be told apart, 0.7000 J/image.",
+        ),
+    ):
+        sweep = make_axis_sweep(sweep_rows)
+        monkeypatch.setattr(operating_points, "find_axis_sweeps", lambda axis, rows, s=sweep: [s])
+        assert answer(sweep_rows)["load"] == (sentence,)
+
+
+def test_load_of_a_run_that_may_not_win_is_not_stated(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [make_run_row(rate, "a", batch_size=batch) for batch, rate in ((64, 500), (128, 1000))]
+    sweep = make_axis_sweep([rows[0], replace(rows[1], implausible="above the peak")])
+    monkeypatch.setattr(operating_points, "find_axis_sweeps", lambda axis, rows: [sweep])
+    assert answer(rows)["load"][0].startswith("No sweep over batch size")
+
+
+def test_reproduction_names_the_centers() -> None:
+    row = make_run_row(1000, "a")
+    assert row.provenance is not None
+    assert answer([row])["reproduced"][0] == "The setting with the least energy is not reproduced."
+    reproduced = replace(row.provenance, reproducers=("beta", "gamma"))
+    assert answer([replace(row, provenance=reproduced)])["reproduced"] == (
+        "The setting with the least energy is reproduced by 2 centers: beta and gamma.",
+        "Trust: not reviewed, not accepted, reproduced by 2.",
+    )
+    tie = make_run_row(995, "b", batch_size=64)
+    rows = [row, replace(tie, provenance=replace(reproduced, run=tie.provenance.run))]  # type: ignore[union-attr]
+    assert answer(rows)["reproduced"][1].startswith(
+        "NVIDIA H200, tuned bf16, which cannot be told apart, is reproduced by 2 centers"
+    )
+
+
+def make_finding(rule: str, severity: Severity) -> Finding:
+    return Finding(rule, severity, "result.json", "", "found", "expected", "message")
+
+
+def test_trust_line_counts_warnings_notes_and_results_that_win_nothing() -> None:
+    note, warning = make_finding("M112", Severity.NOTE), make_finding("M108", Severity.WARNING)
+    rows = [
+        make_run_row(1000, "a"),
+        make_run_row(1000, "b", cap_enforced=False),
+        make_printed_row(700, 1000, comparison="none"),
+        make_run_row(1000, "c", standing="control"),
+        make_run_row(1000, "d", standing="demo"),
+    ]
+    line = build_trust_line([[note, note], [note, warning], []], rows)
+    assert line.text == "1 warning, 3 notes, 2 results not comparable"
+    assert line.detail == "Findings: M108 in 1 bundle and M112 in 2 bundles."
+    assert [(count.rule, count.findings) for count in line.by_rule] == [("M108", 1), ("M112", 3)]
+    assert line.by_rule[0].title == "A closed result from modified code"
+
+
+def test_trust_line_without_findings_has_no_detail() -> None:
+    line = build_trust_line([[]], [])
+    assert (line.text, line.detail) == ("0 warnings, 0 notes, 0 results not comparable", "")
+
+
+def test_demo_runs_answer_no_question() -> None:
+    rows = [make_run_row(1000, "a", standing="demo")]
+    assert build_findings(RESNET, rows, [], NO_REPEATS).questions[0].sentences == (
+        "No run measured a lower cap.",
+    )
+    assert list(answer(rows)) == ["capping"]
