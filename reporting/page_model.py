@@ -132,13 +132,16 @@ def build_page_model(
     ]
     naive = build_naive_table(rows, link)
     fixed_work = build_fixed_work_table(rows, collected.papers, link)
-    section_tables = [table for section in sections for table in (*section.tables, *section.demo)]
-    charted_tables = [table for table in (*section_tables, naive, fixed_work) if table is not None]
     passed_findings = collected.list_passed_findings()
     system_rows = overview.group_by_system(rows)
     nodes = [
         *racks.list_measured_nodes(rows, link),
         *racks.list_published_nodes(collected.papers),
+    ]
+    whole_nodes = racks.build_whole_nodes_table(nodes)
+    section_tables = [table for section in sections for table in (*section.tables, *section.demo)]
+    charted_tables = [
+        table for table in (*section_tables, naive, fixed_work, whole_nodes) if table is not None
     ]
     changes = (
         compare_rounds(earlier.collected, collected, earlier.name, spread) if earlier else None
@@ -152,7 +155,7 @@ def build_page_model(
         what_if=planning.build_what_if_table(rows, link, spread),
         rack=racks.build_rack_table(nodes),
         node_shares=racks.list_node_shares(collected.papers),
-        whole_nodes=racks.build_whole_nodes_table(nodes),
+        whole_nodes=whole_nodes,
         naive=naive,
         boards=build_board_table(),
         fixed_work=fixed_work,

@@ -4,21 +4,26 @@ A chart without a finding keeps its neutral title. Demo runs give no finding, be
 compared with them.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from reporting.report_table import ReportTable, TableRow
+from reporting.report_table import ReportTable
 from reporting.results_model import ResultRow
 from reporting.sections.repeats import ReportSpread
 from reporting.sections.sweeps.axes import AXES
 from reporting.sections.sweeps.caps import CapSweep
 from reporting.sentences.capping import CapEffect, list_effects, list_printed_effects
+from reporting.sentences.chart_columns import (
+    describe_ranges,
+    get_kind,
+    list_shown_columns,
+    select_compared,
+)
 from reporting.sentences.choice import choose_setting, find_published_peaks, get_joules
 from reporting.sentences.operating_points import describe_best_value, find_best_values
 from reporting.sentences.table_findings import FINDINGS
 from reporting.sentences.words import (
     capitalize,
-    count_nouns,
     format_amount,
     format_cap,
     format_percent,
@@ -29,7 +34,9 @@ from reporting.sentences.words import (
 )
 from rules.workloads import Workload
 
-_RATE, _JOULES, _EFFICIENCY = "items_per_s_per_accelerator", "joules_per_item", "items_per_joule"
+_SMALL_HILL = "-hill-small"
+"""The end of the ids of charts whose title is the workload. Their finding is in the alternative
+text."""
 
 
 @dataclass(frozen=True)
@@ -42,60 +49,6 @@ class ChartText:
     """The finding and the ranges of the values, for readers who do not see the chart."""
 
 
-@dataclass(frozen=True)
-class ShownColumns:
-    """The columns that a chart shows. It shows the rows with a value in the first one."""
-
-    keys: tuple[str, ...]
-    needs_interval: bool = False
-    """Whether it leaves out rows without an interval in the first column."""
-
-    def select_rows(self, table: ReportTable) -> list[TableRow]:
-        first_key = f"{self.keys[0]}_low" if self.needs_interval else self.keys[0]
-        # The chart of fixed work shows only configurations with several batch sizes.
-        return [
-            row
-            for row in table.rows
-            if row.get(first_key) is not None and row.get("has_batches", True)
-        ]
-
-
-_AXIS_COLUMNS = {
-    "efficiency": ShownColumns((_EFFICIENCY, "value")),
-    "throughput": ShownColumns(("items_per_s", "value")),
-    "energy": ShownColumns(("energy_gain_percent", "value")),
-    "time": ShownColumns(("extra_time_percent", "value")),
-}
-_SHOWN_COLUMNS: Mapping[str, Mapping[str, ShownColumns]] = {
-    "results": {
-        "efficiency": ShownColumns((_EFFICIENCY, _RATE, "cap_w")),
-        "throughput": ShownColumns((_RATE, "cap_w")),
-        "energy": ShownColumns((_JOULES, "cap_w"), needs_interval=True),
-    },
-    "sweeps": {
-        "efficiency": ShownColumns((_EFFICIENCY, "cap_w")),
-        "energy": ShownColumns(("energy_gain_percent", "cap_w")),
-        "time": ShownColumns(("extra_time_percent", "cap_w")),
-        "edp": ShownColumns(("edp_gain_percent", "cap_w")),
-        "eds15": ShownColumns(("eds_gain_k15_percent", "cap_w")),
-        "eds2": ShownColumns(("eds_gain_k2_percent", "cap_w")),
-        "balance": ShownColumns(("gain_minus_extra_time_points", "cap_w")),
-    },
-    **{axis.name.rpartition("-")[2]: _AXIS_COLUMNS for axis in AXES},
-    "scaling": {"bars": ShownColumns(("speed_up", "count"))},
-    "factors": {"marks": ShownColumns(("over_naive",))},
-    "tuned": {"pairs": ShownColumns((_RATE, "baseline_rate"))},
-    "power": {
-        "spread": ShownColumns(("median_w", "min_w", "max_w", "cap_w")),
-        "sm": ShownColumns(("sm_mhz", "cap_w")),
-        "mem": ShownColumns(("mem_mhz", "cap_w")),
-    },
-    "trace": {"power": ShownColumns(("low_w", "high_w", "cap_w"))},
-    "work": {"batch": ShownColumns(("node_kwh", "batch"))},
-}
-"""By the kind of a table and the end of a chart's id."""
-
-
 def describe_charts(
     tables: Sequence[ReportTable], titles: Mapping[str, str], spread: ReportSpread
 ) -> dict[str, dict[str, ChartText]]:
@@ -103,74 +56,18 @@ def describe_charts(
     come from the rows of a workload (`list_titles`); others come from the tables."""
     texts: dict[str, dict[str, ChartText]] = {}
     for table in tables:
-        for name, shown in _SHOWN_COLUMNS.get(get_kind(table), {}).items():
-            chart_id = f"{table.id}-{name}"
-            title = titles.get(chart_id, "")
-            if not title and (find := FINDINGS.get((get_kind(table), name))):
-                title = find(_select_compared(table), spread)
-            if ranges := _describe_ranges(table, shown):
-                alt = f"{title}. {ranges}" if title else ranges
+        for chart_id, shown in list_shown_columns(table).items():
+            kind, name = get_kind(table), chart_id.removeprefix(f"{table.id}-")
+            finding = titles.get(chart_id, "")
+            if not finding and (find := FINDINGS.get((kind, name))):
+                finding = find(select_compared(table), spread)
+            if chart_id.endswith(_SMALL_HILL):
+                finding = titles.get(f"{table.id}-efficiency", "")
+            if ranges := describe_ranges(table, shown):
+                alt = f"{finding}. {ranges}" if finding else ranges
+                title = "" if chart_id.endswith(_SMALL_HILL) else finding
                 texts.setdefault(table.id, {})[chart_id] = ChartText(title, alt)
     return texts
-
-
-def get_kind(table: ReportTable) -> str:
-    """The end of the id of a table, such as `results`. Ids of traces end with a number."""
-    return table.id.rstrip("0123456789-").rpartition("-")[2]
-
-
-def _select_compared(table: ReportTable) -> list[TableRow]:
-    """The measured rows of a table that findings may come from."""
-    return [
-        row
-        for row in table.rows
-        if row.get("standing") in ("closed", "open")
-        and row.get("provenance") != "simulated"
-        and _is_sound(row)
-    ]
-
-
-def _is_sound(row: TableRow) -> bool:
-    return not any(row.get(key) for key in ("doubt", "implausible", "withheld"))
-
-
-def _describe_ranges(table: ReportTable, shown: ShownColumns) -> str:
-    """The ranges of the columns over the sound rows, by provenance, and how many points are not
-    compared; empty without a value."""
-    shown_rows = shown.select_rows(table)
-    sound_rows = [row for row in shown_rows if _is_sound(row)]
-    if not sound_rows:
-        return ""
-    sentences = []
-    for noun, standings in _GROUPS.items():
-        rows = [row for row in sound_rows if row.get("standing") in standings]
-        if rows:
-            ranges = "; ".join(_list_ranges(table, shown.keys, rows))
-            sentences.append(f"{count_nouns(len(rows), noun)}: {ranges}.")
-    if excluded := len(shown_rows) - len(sound_rows):
-        verb = "is" if excluded == 1 else "are"
-        sentences.append(f"{count_nouns(excluded, 'point')} {verb} not compared.")
-    return " ".join((*sentences, "The table has the same values."))
-
-
-_GROUPS: Mapping[str, tuple[str | None, ...]] = {
-    "measured point": ("closed", "open"),
-    "published point": ("published",),
-    "demo point": ("demo",),
-    "value": (None,),
-}
-"""Names of points by the standings of their rows. Rows of traces have no standing."""
-
-
-def _list_ranges(
-    table: ReportTable, keys: Sequence[str], rows: Sequence[TableRow]
-) -> Iterator[str]:
-    for key in keys:
-        values = [v for row in rows if isinstance(v := row.get(key), int | float)]
-        if values:
-            column = table.get_column(key)
-            sign = "≈ " if any(row.get(f"{key}_kind") == "assumed" for row in rows) else ""
-            yield f"{column.title} {sign}{format_range(values, column.unit)}"
 
 
 def list_titles(

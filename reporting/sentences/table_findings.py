@@ -71,6 +71,24 @@ def _describe_factors(rows: Sequence[TableRow], spread: ReportSpread) -> str:
     return f"Measured energy per item is {multiple} times the naive estimate"
 
 
+def _describe_peak_shares(rows: Sequence[TableRow], spread: ReportSpread) -> str:
+    """The range of the share of the dense peak."""
+    shares = _list_numbers(rows, "mfu_percent")
+    return f"Runs reach {format_percent_range(shares)} of the dense peak" if shares else ""
+
+
+def _describe_repeats(rows: Sequence[TableRow], spread: ReportSpread) -> str:
+    """How far repeats are from the mean of their setting."""
+    repeats = [row for row in rows if (_get_number(row, "runs") or 0) > 1]
+    distances = [abs(percent) for percent in _list_numbers(repeats, "off_mean_percent")]
+    if not distances:
+        return ""
+    return (
+        f"Repeats differ by up to {format_percent(max(distances))} from the mean energy of their "
+        "setting"
+    )
+
+
 def _describe_power(rows: Sequence[TableRow], spread: ReportSpread) -> str:
     """The range of mean power under each cap."""
     powers_w: dict[float, list[float]] = {}
@@ -98,7 +116,9 @@ def _get_number(row: TableRow, key: str) -> float | None:
 FINDINGS: Mapping[tuple[str, str], Finder] = {
     ("scaling", "bars"): _describe_scaling,
     ("tuned", "pairs"): _describe_variants,
+    ("factors", "peak"): _describe_peak_shares,
     ("factors", "marks"): _describe_factors,
+    ("epochs", "repeats"): _describe_repeats,
     ("power", "spread"): _describe_power,
 }
 """By the kind of a table and the end of a chart's id."""

@@ -66,7 +66,9 @@ def format_percent_range(percents: Sequence[float]) -> str:
 def format_range(values: Sequence[float], unit: str) -> str:
     """Lowest and highest value: `300 to 400 W` with a dash; one value if both look equal."""
     low, high = (_format_plain(value) for value in (min(values), max(values)))
-    return f"{low} {unit}".strip() if low == high else f"{low}\u2013{high} {unit}".strip()
+    # Between numbers with a sign, a dash would look like a minus.
+    dash = " to " if min(values) < 0 else "\u2013"
+    return f"{low} {unit}".strip() if low == high else f"{low}{dash}{high} {unit}".strip()
 
 
 def _format_plain(value: float) -> str:

@@ -13,7 +13,9 @@ from reporting.results_model import ResultRow, name_centers
 from reporting.sections.compare import build_best_table, build_compare_table
 from reporting.sections.overview import build_workloads_table, group_by_system
 from reporting.sections.planning import build_what_if_table
+from reporting.sections.sweeps.points import make_point_cells
 from rules.finding import Finding, Severity
+from rules.metrics.sweeps.points import Point
 from rules.workloads import workloads
 
 RESNET = workloads()["resnet50-train"]
@@ -154,3 +156,11 @@ def test_system_whose_name_looks_like_that_of_another_center_names_its_center(na
     honest = make_run_row(1000, "a", center="alpha")
     disguised = make_run_row(1100, "b", center="beta", system=name)
     assert name_centers([honest, disguised])[1].system == f"{name} (beta)"
+
+
+def test_point_of_a_sweep_shows_why_its_run_wins_nothing() -> None:
+    run = make_run_row(1000, "a", mean_power_w=make_figure(700))
+    barred = make_reviewed_row(run, bars=(UNUSUAL,))
+    for row, reason in ((run, None), (barred, "not reviewed yet (X114): 2000 images/s")):
+        point = Point(700, 1000, 0.7, True)
+        assert make_point_cells(point, [row], Path.as_posix)["withheld"] == reason

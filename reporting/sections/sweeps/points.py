@@ -59,7 +59,11 @@ POINT_MARK_COLUMNS = (
     Column("note", "note"),
     Column("n", "runs", "", "count", hidden=True),
     Column("evidence", "evidence", form="evidence"),
-    *(column for column in MARK_COLUMNS if column.key in ("doubt", "implausible", "bundle")),
+    *(
+        column
+        for column in MARK_COLUMNS
+        if column.key in ("doubt", "implausible", "withheld", "bundle")
+    ),
 )
 """Note, evidence and marks of the runs at one setting."""
 
@@ -73,6 +77,7 @@ def make_point_cells(point: Point, rows: Sequence[ResultRow], link: BundleLink) 
     return {
         **make_facet_cells(row),
         "implausible": row.implausible,
+        "withheld": next((reason for run in rows if (reason := run.withheld)), None),
         "bundle": " ".join(link(run.provenance.run.path) for run in rows if run.provenance),
         "evidence": pluralize(point.n, "run"),
         "power_w": estimate_mean(powers_w).mean,

@@ -80,6 +80,8 @@ def test_published_curves_peak_inside_their_comparable_caps_only() -> None:
     ]
     sentence = make_card([make_run_row(1000, "a"), *curve, *rising]).sentence
     assert sentence.endswith("Published curve peaks at 400 W, with power assumed equal to the cap.")
+    forbidden = make_printed_row(350, 9000, comparison="none")
+    assert make_card([make_run_row(1000, "a"), *curve, forbidden]).sentence == sentence
     second = [replace(row, model="H100", cap_w=(row.cap_w or 0) + 50) for row in curve]
     sentence = make_card([make_run_row(1000, "a"), *curve, *second]).sentence
     assert "Published curves peak at 400\u2013450 W" in sentence

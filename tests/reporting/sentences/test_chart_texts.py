@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from support.report.chart_tables import list_charts
 from support.report.result_rows import make_run_row
 from support.report.sentence_rows import make_capped_row, make_printed_row, make_sweep
 
@@ -182,3 +183,45 @@ def test_chart_takes_its_text_and_keeps_its_title_without_a_finding() -> None:
     assert (chart.id, chart.title, chart.alt) == (chart_id, "A finding", "A finding. Ranges.")
     (chart,) = build_charts(table, {chart_id: ChartText("", "Ranges.")})
     assert (chart.title, chart.alt) == (neutral.title, "Ranges.")
+
+
+def test_every_chart_has_an_alternative_text_with_its_ranges() -> None:
+    """A renamed chart would lose its text."""
+    charts = [chart for chart in list_charts() if not chart.id.endswith("-front")]
+    assert len(charts) > 10
+    for chart in charts:
+        texts = describe_charts([chart.table], {}, NO_REPEATS)[chart.table.id]
+        assert "The table has the same values." in texts[chart.id].alt
+
+
+def test_small_hill_keeps_its_title_and_states_the_finding_in_its_alternative_text() -> None:
+    table = make_table("results", {"items_per_joule": 2.0})
+    texts = describe_charts([table], {f"{table.id}-efficiency": "A finding"}, NO_REPEATS)
+    small = texts[table.id]["resnet50-train-hill-small"]
+    assert small.title == "" and small.alt.startswith("A finding. 1 measured point: ")
+
+
+def test_title_of_repeats_has_their_greatest_distance() -> None:
+    rows = [{"off_mean_percent": -1.5, "runs": 2}, {"off_mean_percent": 1.5, "runs": 2}]
+    table = make_table("epochs", *rows, {"off_mean_percent": 0.0, "runs": 1})
+    text = get_text(table, "repeats")
+    assert text.title == "Repeats differ by up to 1.5 % from the mean energy of their setting"
+    assert "2 measured points: off_mean_percent \u22121.500 to 1.500." in text.alt
+
+
+def test_nodes_of_one_size_have_a_text_of_their_own() -> None:
+    columns = (
+        Column("accelerators", "accelerators"),
+        Column("median_w", "median", "W"),
+        Column("max_w", "maximum", "W"),
+        Column("standing", "standing"),
+    )
+    rows = tuple(
+        {"accelerators": count, "median_w": watts, "max_w": watts + 100.0, "standing": "published"}
+        for count, watts in ((4, 2000.0), (8, 5000.0), (8, 6000.0))
+    )
+    table = ReportTable("whole-nodes", "", columns, rows)
+    texts = describe_charts([table], {}, NO_REPEATS)["whole-nodes"]
+    assert texts["whole-nodes-8"].alt.startswith(
+        "2 published points: median 5\u202f000\u20136\u202f000 W; maximum "
+    )

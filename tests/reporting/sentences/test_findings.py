@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -17,6 +19,8 @@ from reporting.results_model import ResultRow
 from reporting.sections.repeats import NO_REPEATS, measure_spread
 from reporting.sections.sweeps.caps import CapSweep
 from reporting.sentences import operating_points
+from reporting.sentences.cards import build_card
+from reporting.sentences.charts import list_titles
 from reporting.sentences.findings import build_findings
 from reporting.sentences.trust import build_trust_line
 from rules.finding import Finding, Severity
@@ -79,6 +83,8 @@ def test_difference_to_a_publication_names_the_settings_that_differ() -> None:
         make_run_row(1100, "a", variant="baseline", precision="tf32", batch_size=512),
         make_printed_row(700, 1000.5),
     ]
+    # Nearer, but it may not win.
+    rows.append(make_run_row(1001, "b", variant="other", cap_enforced=False))
     assert answer(rows)["published"] == (
         "Paper 2026 print 1\u202f000.5 images/s for H200 at 700 W.",
         "NVIDIA H200, tuned bf16, batch size 2048, reaches 3\u202f400 images/s per accelerator: "
@@ -187,3 +193,47 @@ def test_demo_runs_answer_no_question() -> None:
         "No run measured a lower cap.",
     )
     assert list(answer(rows)) == ["capping"]
+
+
+def make_marked_rows(random: Random) -> list[ResultRow]:
+    """Rows of random standings and marks, each with a name of its own."""
+    rows: list[ResultRow] = []
+    for number in range(random.randint(1, 8)):
+        name, rate = f"board{number}.", random.choice((900, 1000, 1010, 2000))
+        cap_w = random.choice((300.0, 500.0, 700.0))
+        marks: dict[str, Any] = random.choice(
+            ({}, {}, {"cap_enforced": False}, {"implausible": "above the peak"})
+        )
+        if random.random() < 0.4:
+            comparison = random.choice(("level", "shape", "none"))
+            row = make_printed_row(cap_w, rate, model=name, comparison=comparison, **marks)
+        else:
+            standing = random.choice(("closed", "closed", "open", "demo", "control"))
+            row = make_capped_row(cap_w, rate, accelerator=name, standing=standing, **marks)
+            assert row.provenance is not None
+            trust: dict[str, Any] = random.choice(
+                ({}, {}, {"bars": (make_finding("X114", Severity.WARNING),)}, {"original": "a/b/c"})
+            )
+            row = replace(row, provenance=replace(row.provenance, **trust), batch_size=number)
+        rows.append(row)
+    return rows
+
+
+def test_no_sentence_names_a_row_that_may_not_win() -> None:
+    random, named = Random(17), 0
+    for _ in range(150):
+        rows = make_marked_rows(random)
+        measured = [row for row in rows if row.standing in ("closed", "open")]
+        sweeps = [make_sweep(measured)] if measured else []
+        spread = measure_spread(rows)
+        texts = (
+            build_card(RESNET, rows, sweeps, spread, Path.as_posix),
+            build_findings(RESNET, rows, sweeps, spread),
+            list_titles(RESNET, rows, sweeps, spread),
+        )
+        for row in rows:
+            if row.may_win and row.standing != "demo":
+                named += row.accelerator in repr(texts)
+            else:
+                assert row.accelerator not in repr(texts), row
+    assert named > 50

@@ -77,8 +77,8 @@ def list_shown_values(tables: Sequence[ReportTable]) -> Iterator[tuple[str, str]
 
 
 def list_setting_values(table: ReportTable) -> Iterator[tuple[str, str]]:
-    """The means over the repeats of each setting in a table of results, and half of their intervals,
-    computed again from the single runs."""
+    """The means over the repeats of each setting in a table of results, and half of their
+    intervals, computed again from the single runs."""
     settings: dict[tuple[object, ...], list[TableRow]] = {}
     for row in list_sound_rows(table):
         if row["standing"] != "published":
@@ -157,19 +157,3 @@ def test_node_share_follows_from_power_and_throughput(page: PageModel) -> None:
         joules = float(card.closed.energy.value)
         rate = float(card.closed.throughput.value.replace(NO_BREAK, ""))
         assert efficiency == pytest.approx(1 / (joules + 25 / rate), rel=2e-3)
-
-
-def test_every_text_belongs_to_a_chart_of_the_page(page: PageModel) -> None:
-    """A renamed chart would lose its text."""
-    from reporting.charts import build_charts
-
-    tables = {table.id: table for table in page.tables}
-    chart_ids = {chart.id for table in page.tables for chart in build_charts(table)}
-    titled_ids = {
-        chart_id
-        for texts in page.sentences.chart_texts.values()
-        for chart_id, text in texts.items()
-        if text.title
-    }
-    assert set(page.sentences.chart_texts) <= set(tables)
-    assert titled_ids and titled_ids <= chart_ids

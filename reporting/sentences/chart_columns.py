@@ -1,0 +1,155 @@
+"""The columns that each chart shows, and their ranges for the alternative text."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from reporting.report_table import ReportTable, TableRow
+from reporting.sections.sweeps.axes import AXES
+from reporting.sentences.words import count_nouns, format_range
+
+_RATE, _JOULES, _EFFICIENCY = "items_per_s_per_accelerator", "joules_per_item", "items_per_joule"
+
+
+@dataclass(frozen=True)
+class ShownColumns:
+    """The columns that a chart shows. It shows the rows with a value in the first one."""
+
+    keys: tuple[str, ...]
+    needs_interval: bool = False
+    """Whether it leaves out rows without an interval in the first column."""
+    only_repeats: bool = False
+    """Whether it leaves out settings with one run."""
+    accelerators: int | None = None
+    """The number of accelerators of the nodes that it shows; None if it shows all rows."""
+
+    def select_rows(self, table: ReportTable) -> list[TableRow]:
+        first_key = f"{self.keys[0]}_low" if self.needs_interval else self.keys[0]
+        # The chart of fixed work shows only configurations with several batch sizes.
+        return [
+            row
+            for row in table.rows
+            if row.get(first_key) is not None
+            and row.get("has_batches", True)
+            and (not self.only_repeats or int(row.get("runs") or 0) > 1)
+            and self.accelerators in (None, row.get("accelerators"))
+        ]
+
+
+_AXIS_COLUMNS = {
+    "efficiency": ShownColumns((_EFFICIENCY, "value")),
+    "throughput": ShownColumns(("items_per_s", "value")),
+    "energy": ShownColumns(("energy_gain_percent", "value")),
+    "time": ShownColumns(("extra_time_percent", "value")),
+}
+_SHOWN_COLUMNS: Mapping[str, Mapping[str, ShownColumns]] = {
+    "results": {
+        "efficiency": ShownColumns((_EFFICIENCY, _RATE, "cap_w")),
+        "hill-small": ShownColumns((_EFFICIENCY, _RATE, "cap_w")),
+        "throughput": ShownColumns((_RATE, "cap_w")),
+        "energy": ShownColumns((_JOULES, "cap_w"), needs_interval=True),
+    },
+    "sweeps": {
+        "efficiency": ShownColumns((_EFFICIENCY, "cap_w")),
+        "energy": ShownColumns(("energy_gain_percent", "cap_w")),
+        "time": ShownColumns(("extra_time_percent", "cap_w")),
+        "edp": ShownColumns(("edp_gain_percent", "cap_w")),
+        "eds15": ShownColumns(("eds_gain_k15_percent", "cap_w")),
+        "eds2": ShownColumns(("eds_gain_k2_percent", "cap_w")),
+        "balance": ShownColumns(("gain_minus_extra_time_points", "cap_w")),
+    },
+    **{axis.name.rpartition("-")[2]: _AXIS_COLUMNS for axis in AXES},
+    "scaling": {"bars": ShownColumns(("speed_up", "count"))},
+    "factors": {
+        "peak": ShownColumns(("achieved_tflops", "peak_tflops", "mfu_percent")),
+        "marks": ShownColumns(("over_naive",)),
+    },
+    "epochs": {"repeats": ShownColumns(("off_mean_percent",), only_repeats=True)},
+    "serving": {
+        "throughput": ShownColumns((_RATE, "user_tokens_per_s", "concurrency")),
+        "energy": ShownColumns((_JOULES, "user_tokens_per_s", "concurrency")),
+    },
+    "tuned": {"pairs": ShownColumns((_RATE, "baseline_rate"))},
+    "power": {
+        "spread": ShownColumns(("median_w", "min_w", "max_w", "cap_w")),
+        "sm": ShownColumns(("sm_mhz", "cap_w")),
+        "mem": ShownColumns(("mem_mhz", "cap_w")),
+    },
+    "trace": {"power": ShownColumns(("low_w", "high_w", "cap_w"))},
+    "work": {"batch": ShownColumns(("node_kwh", "batch"))},
+}
+"""By the kind of a table and the end of a chart's id."""
+
+
+def get_kind(table: ReportTable) -> str:
+    """The end of the id of a table, such as `results`. Ids of traces end with a number."""
+    return table.id.rstrip("0123456789-").rpartition("-")[2]
+
+
+def list_shown_columns(table: ReportTable) -> dict[str, ShownColumns]:
+    """The columns of each chart of a table, by the id of the chart."""
+    if table.id == "whole-nodes":
+        # One chart for each number of accelerators.
+        counts = {n for row in table.rows if isinstance(n := row["accelerators"], int)}
+        keys = ("median_w", "max_w", "mean_w", "rated_w")
+        return {f"{table.id}-{n}": ShownColumns(keys, accelerators=n) for n in sorted(counts)}
+    charts = _SHOWN_COLUMNS.get(get_kind(table), {})
+    return {_name_chart(table, name): shown for name, shown in charts.items()}
+
+
+def _name_chart(table: ReportTable, name: str) -> str:
+    # The small hill is named after the workload, at the top of the page.
+    return f"{table.id.removesuffix('-results') if name == 'hill-small' else table.id}-{name}"
+
+
+def select_compared(table: ReportTable) -> list[TableRow]:
+    """The measured rows of a table that findings may come from."""
+    return [
+        row
+        for row in table.rows
+        if row.get("standing") in ("closed", "open")
+        and row.get("provenance") != "simulated"
+        and _is_sound(row)
+    ]
+
+
+def _is_sound(row: TableRow) -> bool:
+    return not any(row.get(key) for key in ("doubt", "implausible", "withheld"))
+
+
+def describe_ranges(table: ReportTable, shown: ShownColumns) -> str:
+    """The ranges of the columns over the sound rows, by provenance, and how many points are not
+    compared; empty without a value."""
+    shown_rows = shown.select_rows(table)
+    sound_rows = [row for row in shown_rows if _is_sound(row)]
+    if not sound_rows:
+        return ""
+    sentences = []
+    for noun, standings in _GROUPS.items():
+        rows = [row for row in sound_rows if row.get("standing") in standings]
+        if rows:
+            ranges = "; ".join(_list_ranges(table, shown.keys, rows))
+            sentences.append(f"{count_nouns(len(rows), noun)}: {ranges}.")
+    if excluded := len(shown_rows) - len(sound_rows):
+        verb = "is" if excluded == 1 else "are"
+        sentences.append(f"{count_nouns(excluded, 'point')} {verb} not compared.")
+    return " ".join((*sentences, "The table has the same values."))
+
+
+_GROUPS: Mapping[str, tuple[str | None, ...]] = {
+    "measured point": ("closed", "open"),
+    "published point": ("published",),
+    "demo point": ("demo",),
+    "value": (None,),
+}
+"""Names of points by the standings of their rows. Rows of traces have no standing."""
+
+
+def _list_ranges(
+    table: ReportTable, keys: Sequence[str], rows: Sequence[TableRow]
+) -> Iterator[str]:
+    for key in keys:
+        values = [v for row in rows if isinstance(v := row.get(key), int | float)]
+        if values:
+            column = table.get_column(key)
+            sign = "≈ " if any(row.get(f"{key}_kind") == "assumed" for row in rows) else ""
+            yield f"{column.title} {sign}{format_range(values, column.unit)}"
