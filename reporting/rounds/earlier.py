@@ -92,13 +92,14 @@ def _check_out(repository: Path, commit: str, scratch: Path) -> Path:
     """Write the files of a commit below `scratch`; return their directory. The repository and its
     index stay as they are."""
     tree = scratch / "tree"
-    # `git archive` would leave out what .gitattributes names, which a submitter can write.
-    index = {"GIT_INDEX_FILE": str(scratch / "index")}
+    tree.mkdir()
+    variables = {"GIT_INDEX_FILE": str(scratch / "index"), "GIT_WORK_TREE": str(tree)}
+    # A submitter can write .gitattributes, which alter bytes, and which `git archive` obeys too.
+    forget_attributes = "rm --cached --force --quiet --ignore-unmatch :(glob)**/.gitattributes"
+    write_files = "-c core.autocrlf=false -c core.attributesFile=/dev/null checkout-index --all"
     try:
-        _run_git(repository, "read-tree", commit, variables=index)
-        _run_git(
-            repository, "checkout-index", "--all", "--quiet", f"--prefix={tree}/", variables=index
-        )
+        for command in (f"read-tree {commit}", forget_attributes, write_files):
+            _run_git(repository, *command.split(), variables=variables)
     except subprocess.CalledProcessError as error:
         raise EarlierRoundError(
             f"{commit}: git cannot write the files of this commit: {_get_last_line(error)}"

@@ -92,15 +92,18 @@ def describe_comparison(
         "later": {"name": later_name},
         "counts": changes.count(),
         "slower": len(slower),
-        "settings": [_describe_setting(setting, setting in slower) for setting in changes.settings],
+        "settings": [
+            # By identity: the rows behind equal settings are large.
+            {**_describe_setting(setting), "slower": any(setting is other for other in slower)}
+            for setting in changes.settings
+        ],
     }
 
 
-def _describe_setting(setting: SettingChange, is_slower: bool) -> dict[str, Any]:
+def _describe_setting(setting: SettingChange) -> dict[str, Any]:
     row = setting.row
     return {
         "change": setting.change,
-        "slower": is_slower,
         "workload": row.workload,
         "standing": row.standing,
         "system": row.system,

@@ -46,9 +46,12 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     commit(origin, "empty")
     add_run(origin, RUNS[0])
     add_run(origin, VISION_RUN)
-    # A submitter can write this file, and `git archive` would obey it.
-    (origin / "submissions/reference/.gitattributes").write_text("h200 export-ignore\n")
+    # A submitter could write this file to hide a result of the earlier round: `git archive` leaves
+    # the directory out, and a checkout alters bytes, so that bundles fail.
+    attributes = origin / "submissions/reference/.gitattributes"
+    attributes.write_text("h200 export-ignore\n*.json text eol=crlf\n")
     commit(origin, "round-1")
+    attributes.unlink()
     add_run(origin, RUNS[1])
     shutil.rmtree(origin / "submissions" / VISION_RUN.relative_to(SUBMISSIONS))
     commit(origin, "round-2")
