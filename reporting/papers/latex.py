@@ -80,6 +80,8 @@ _TIMES_WIDTHS = (
 )
 """Widths of the ASCII characters from the space on, in thousandths of the font size (font metrics
 of Times-Roman, the text font of IEEEtran)."""
+_SYMBOLS, _SYMBOL_WIDTH = frozenset("\\{}<>|~^"), 800
+"""Characters that LaTeX takes from a font of symbols, with wider shapes."""
 _NARROW_BLANK = "\u202f"
 _NOTHING = "\0"
 _WIDEST, _USUAL_WIDTH = 1000, 500
@@ -147,6 +149,8 @@ def _escape_word(word: str, width: float, font_size: float) -> str:
 def _measure_character(character: str) -> float:
     if character == _NARROW_BLANK:
         return 170
+    if character in _SYMBOLS:
+        return _SYMBOL_WIDTH
     code = ord(character)
     if 32 <= code < 127:
         return _TIMES_WIDTHS[code - 32]

@@ -9,13 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
+from conftest import Submissions
+from support.report.altered_runs import make_altered_run
 from support.report.html import parse_tables
 
 from reporting.charts import build_charts
+from reporting.cli import main
 from reporting.papers.bibliography import Bibliography, Publication
 from reporting.papers.export import write_latex
 from reporting.papers.figures import write_figures
-from reporting.papers.layout import PaperWidth
 from reporting.report_table import Column, ReportTable
 
 pytestmark = [
@@ -100,13 +103,27 @@ def make_hostile_table(number: int, text: str) -> ReportTable:
     )
 
 
-@pytest.mark.parametrize("width", [252, 516])
-def test_names_from_strangers_are_set_as_text(tmp_path: Path, width: PaperWidth) -> None:
+def test_names_from_strangers_are_set_as_text(tmp_path: Path) -> None:
     tables = [make_hostile_table(number, text) for number, text in enumerate(HOSTILE)]
     publications = [
         Publication(text, f"A. Evil, {text}", text, 2026, "https://a.example/%7B{x}_#&~é \\b")
         for text in HOSTILE
     ]
     bibliography = Bibliography.from_publications(publications)
-    write_latex(tables, [], bibliography, tmp_path, None, width)
+    write_latex(tables, [], bibliography, tmp_path, None, 252)
     check_log(compile_example(tmp_path))
+
+
+def test_options_of_the_command_reach_the_exports(submissions: Submissions, tmp_path: Path) -> None:
+    submissions.add(make_altered_run(name="\\end{document} 京 { 100 % _"))
+    tables, figures = tmp_path / "a & b" / "tables", tmp_path / "a & b" / "figures"
+    options = ["--tables", str(tables), "--figures", str(figures), "--width", "252"]
+    arguments = [str(submissions.root), "-o", str(tmp_path / "report.html"), *options]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0, result.output
+    example = (tables / "example.tex").read_text(encoding="ascii")
+    assert example.count("\\includegraphics") == len(list(figures.glob("*.pdf"))) > 0
+    assert "\\begin{figure}" in example and "\\graphicspath{{../figures/}}" in example
+    check_log(compile_example(tables))
+    system = (tables / "systems-table.tex").read_text(encoding="ascii")
+    assert "\\textbackslash{}" in system and "{[}U+4EAC{]}" in system
