@@ -92,7 +92,8 @@ def _make_published_node(paper: Paper, node: PublishedNode) -> NodePower:
 
 
 def list_measured_nodes(rows: Iterable[ResultRow], link: BundleLink) -> Iterator[NodePower]:
-    """The nodes that runs measured. A run on several nodes has no power of one node."""
+    """The nodes that runs measured with all of their accelerators in use. A run on several nodes
+    has no power of one node, and racks are planned for no node that idles in part."""
     for row in rows:
         if row.provenance is None or row.provenance.run.node is None or explain_unranked(row):
             continue
@@ -100,7 +101,9 @@ def list_measured_nodes(rows: Iterable[ResultRow], link: BundleLink) -> Iterator
         if len(system.nodes) != 1:
             continue
         node = system.nodes[0]
-        count = node.accelerators_installed or len(node.accelerators)
+        count = len(node.accelerators)
+        if node.accelerators_installed != count:
+            continue
         yield NodePower(
             name=f"{count} \u00d7 {row.model}",
             model=row.model,

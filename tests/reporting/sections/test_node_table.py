@@ -18,8 +18,15 @@ def build_tables(submissions: Submissions) -> dict[str, ReportTable]:
     return {table.id: table for table in page.tables}
 
 
-def add_run(submissions: Submissions, number: int, factor: float, **meter: object) -> str:
-    """A run with node power, `factor` times the usual. Returns its name."""
+def add_run(
+    submissions: Submissions,
+    number: int,
+    factor: float,
+    installed: int | None = 2,
+    **meter: object,
+) -> str:
+    """A run with node power, `factor` times the usual, on two of `installed` accelerators. Returns
+    its name."""
     evidence = copy_evidence()
     if number:
         make_other_run(evidence, number)
@@ -27,6 +34,8 @@ def add_run(submissions: Submissions, number: int, factor: float, **meter: objec
     evidence.result["run_id"] = name
     add_node_power(evidence, seed=number)
     evidence.system["meters"][0].update(meter)
+    if installed is not None:
+        evidence.system["nodes"][0]["accelerators_installed"] = installed
     scale_power(evidence, factor)
     rederive(evidence)
     submissions.add(evidence, name)
@@ -87,6 +96,14 @@ def test_racks_are_planned_by_the_nodes_that_runs_measured(submissions: Submissi
     assert plans["max"]["node_w_kind"] == "measured"
     assert plans["max"]["nodes"] == int((70_000 * 0.73 + 1) // usual)
     assert float(str(plans["p99"]["node_w"])) <= usual
+
+
+def test_racks_are_not_planned_by_nodes_with_idle_or_unknown_accelerators(
+    submissions: Submissions,
+) -> None:
+    add_run(submissions, 0, 1.0, installed=8)
+    add_run(submissions, 1, 0.95, installed=None)
+    assert not build_tables(submissions).keys() & {"rack", "whole-nodes"}
 
 
 def test_a_report_without_whole_nodes_has_no_rack_planner(submissions: Submissions) -> None:
