@@ -18,8 +18,10 @@ NAME_STYLE = {
     "dy": -9,
     "fontSize": 11,
     "limit": alt.ExprRef("width"),
+    "dir": "rtl",
 }
-"""The style of the name of a row. Long names end with an ellipsis on a phone."""
+"""The style of the name of a row. On a phone, an ellipsis takes the place of the beginning of a
+long name, because its end tells the rows of one system apart."""
 _NAME = "datum.line + (datum.cap_w == null ? '' : ' · ' + datum.cap_w + ' W')"
 
 

@@ -85,7 +85,13 @@ def _make_axis(table: ReportTable, data: Data) -> Callable[[str], Any]:
     off = [abs(percent) for percent in select_numbers(data, _OFF)]
     bands = [percent / 2 for percent in select_numbers(data, _LIMIT)]
     half_range = max([*off, *bands]) * 1.1 or 1
-    scale = alt.Scale(domain=[-(1 + _LABEL_SHARE) * half_range, half_range], nice=False, zero=False)
+    scale = alt.Scale(
+        # A longer interval ends at the edge. A clipped mark keeps its width if the page changes.
+        clamp=True,
+        domain=[-(1 + _LABEL_SHARE) * half_range, half_range],
+        nice=False,
+        zero=False,
+    )
     title = table.get_column(_OFF).label
     return lambda field: alt.X(f"{field}:Q", title=title, scale=scale, axis=alt.Axis(tickCount=6))
 
@@ -120,9 +126,7 @@ def _draw_settings(base: Any, table: ReportTable, make_axis: Callable[[str], Any
         name=f"datum.setting + ': ' + format(datum.mean, '.4~r') + ' {unit}, n = ' + datum.runs",
     )
     return [
-        settings.mark_rule(strokeWidth=2, opacity=0.6, clip=True).encode(
-            x=make_axis("low"), x2="high:Q"
-        ),
+        settings.mark_rule(strokeWidth=2, opacity=0.6).encode(x=make_axis("low"), x2="high:Q"),
         settings.mark_tick(thickness=2, size=14, opacity=1).encode(x=make_axis("zero")),
         settings.mark_text(**NAME_STYLE).encode(text="name:N"),
     ]

@@ -77,7 +77,7 @@ def build_naive_table(rows: Sequence[ResultRow], link: BundleLink) -> ReportTabl
             **_make_peak_cells(row),
             **make_naive_cells(row),
             **make_mark_cells(row, link),
-            "line": f"{row.workload} · {name_line(row)}",
+            "line": f"{name_line(row)} · {row.workload}",
         }
         for _, _, _, row in sorted(compared, key=lambda entry: entry[:3])
     ]

@@ -1,6 +1,7 @@
 """Charts of rows: places of marks, shaded spans, and results that are not compared."""
 
 import re
+import statistics
 from dataclasses import dataclass
 from xml.etree import ElementTree as Xml
 
@@ -23,6 +24,7 @@ from reporting.charts.chart import Chart
 from reporting.charts.render import fill_spec, to_svg
 from reporting.charts.style import CONFIG
 from reporting.report_table import ReportTable
+from rules.metrics.figures import STUDENT_T95
 
 
 @dataclass(frozen=True)
@@ -120,6 +122,13 @@ def test_repeats_lie_as_far_from_their_mean_as_their_energy_is() -> None:
     assert [point.is_hollow for point in points] == [True, False, False, False]
     # Each board has a row.
     assert len({point.y for point in points}) == 4
+    # The interval of three runs reaches beyond the right edge, and ends there.
+    half_percent = STUDENT_T95[1] * statistics.stdev(off_percent[1:]) / 3**0.5
+    zero = points[0].left - off_percent[0] * px_per_percent
+    (interval,) = read_marks(chart, "rule")
+    assert interval.left == pytest.approx(zero - half_percent * px_per_percent, abs=0.2)
+    assert points[3].left < interval.right < chart.width_px
+    assert interval.right < zero + half_percent * px_per_percent
     names = read_texts(chart)
     assert [name for name in names if name.startswith("…")] == [f"…{b[-4:]}" for b in BOARDS]
     assert any(name.endswith("J/image, n = 3") for name in names)
