@@ -66,7 +66,7 @@ def list_effects(sweep: CapSweep, spread: ReportSpread) -> list[CapEffect]:
         limits = [spread.by_figure[name].get_limit_percent(*settings) for name in (JOULES, RATE)]
         effects.append(
             CapEffect(
-                name=escape_invisible(sweep.name),
+                name=_name_sweep(sweep),
                 cap_w=point.point.cap_w,
                 reference_w=reference.point.cap_w,
                 energy_gain=judge_change(point.comparison.energy_gain_percent, limits[0]),
@@ -75,6 +75,13 @@ def list_effects(sweep: CapSweep, spread: ReportSpread) -> list[CapEffect]:
             )
         )
     return effects
+
+
+def _name_sweep(sweep: CapSweep) -> str:
+    """The name of the sweep, with its standing if it is not closed."""
+    standing = sweep.caps[0].rows[0].standing
+    suffix = "" if standing == "closed" else f" ({standing})"
+    return f"{escape_invisible(sweep.name)}{suffix}"
 
 
 def _may_state(point: SweepPoint) -> bool:

@@ -204,13 +204,12 @@ def _write_answer(
         if leader := leaders[standing]:
             begin = subject if not prefix else f"{prefix}{subject[0].lower()}{subject[1:]}"
             caps = _describe_caps(rows, leader)
-            sentences = [
+            ties = f"; {leader.ties[0].lower()}{leader.ties[1:]}" if leader.ties else "."
+            answer = (
                 f"{begin}: {leader.name}, {leader.energy.text_with_interval} {leader.cap}{caps} "
-                f"({leader.repeats}).",
-                leader.ties,
-                _describe_peaks(rows),
-            ]
-            return " ".join(sentence for sentence in sentences if sentence)
+                f"({leader.repeats}){ties} {_describe_peaks(rows)}"
+            )
+            return answer.strip()
     demo_runs = sum(row.standing == "demo" for row in rows)
     none_measured = (
         f"No measured result: {count_nouns(demo_runs, 'demo run')}, which nothing is compared with."

@@ -45,10 +45,12 @@ _SHOWN_COLUMNS: Mapping[str, Mapping[str, ShownColumns]] = {
     "results": {
         "efficiency": ShownColumns((_EFFICIENCY, _RATE, "cap_w")),
         "hill-small": ShownColumns((_EFFICIENCY, _RATE, "cap_w")),
+        "caps": ShownColumns((_JOULES, _RATE, "cap_w")),
         "throughput": ShownColumns((_RATE, "cap_w")),
         "energy": ShownColumns((_JOULES, "cap_w"), needs_interval=True),
     },
     "sweeps": {
+        "caps": ShownColumns((_JOULES, "energy_gain_percent", "extra_time_percent", "cap_w")),
         "efficiency": ShownColumns((_EFFICIENCY, "cap_w")),
         "energy": ShownColumns(("energy_gain_percent", "cap_w")),
         "time": ShownColumns(("extra_time_percent", "cap_w")),
@@ -56,6 +58,7 @@ _SHOWN_COLUMNS: Mapping[str, Mapping[str, ShownColumns]] = {
         "eds15": ShownColumns(("eds_gain_k15_percent", "cap_w")),
         "eds2": ShownColumns(("eds_gain_k2_percent", "cap_w")),
         "balance": ShownColumns(("gain_minus_extra_time_points", "cap_w")),
+        "saving": ShownColumns(("energy_gain_percent", "extra_time_percent", "cap_w")),
     },
     **{axis.name.rpartition("-")[2]: _AXIS_COLUMNS for axis in AXES},
     "scaling": {"bars": ShownColumns(("speed_up", "count"))},

@@ -4,7 +4,7 @@ A chart without a finding keeps its neutral title. Demo runs give no finding, be
 compared with them.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from reporting.report_table import ReportTable
@@ -80,12 +80,15 @@ def list_titles(
     submitted = [row for row in rows if row.standing in ("closed", "open")]
     titles = {
         f"{workload.id}-results-efficiency": _write_efficiency_title(workload, rows, spread),
-        f"{workload.id}-results-throughput": _write_throughput_title(rows),
         f"{workload.id}-results-energy": _write_energy_title(workload, rows, spread),
     }
     effects = [effect for sweep in sweeps for effect in list_effects(sweep, spread)]
-    for name, write_title in _SWEEP_TITLES.items():
-        titles[f"{workload.id}-sweeps-{name}"] = write_title(effects, workload.item)
+    cap_title = _write_cap_title(effects, workload.item)
+    titles |= {
+        f"{workload.id}-results-caps": cap_title or _write_printed_title(rows, workload.item),
+        f"{workload.id}-sweeps-caps": cap_title,
+        f"{workload.id}-sweeps-saving": cap_title,
+    }
     for axis in AXES:
         best_values = find_best_values(axis, submitted, spread)
         if len(best_values) == 1:
@@ -122,18 +125,22 @@ def _name_standing(rows: Sequence[ResultRow]) -> str:
     return "Closed: " if any(row.standing == "open" for row in rows) else ""
 
 
-def _write_throughput_title(rows: Sequence[ResultRow]) -> str:
-    """The throughput that published series lose at their peaks."""
+def _write_printed_title(rows: Sequence[ResultRow], item: str) -> str:
+    """What published series save and lose at their peaks."""
     peaks_w = find_published_peaks(rows)
-    losses = [
-        -effect.rate_percent
+    effects = [
+        effect
         for effect in list_printed_effects(rows)
-        if peaks_w.get(effect.model) == effect.cap_w
+        if peaks_w.get((effect.source, effect.model)) == effect.cap_w
     ]
-    if not losses:
+    if not effects:
         return ""
-    loss = format_percent_range(losses)
-    return f"Published: {loss} less throughput at the most efficient cap than at the highest"
+    saving = format_percent_range([effect.joules_percent for effect in effects])
+    loss = format_percent_range([effect.rate_percent for effect in effects])
+    return (
+        f"Published: {saving} less energy per {item} and {loss} less throughput at the most "
+        "efficient cap than at the highest"
+    )
 
 
 def _write_energy_title(workload: Workload, rows: Sequence[ResultRow], spread: ReportSpread) -> str:
@@ -150,34 +157,20 @@ def _write_energy_title(workload: Workload, rows: Sequence[ResultRow], spread: R
     return f"{prefix}{name} needs the least energy per {item}: {amount.text}"
 
 
-def _write_gain_title(effects: Sequence[CapEffect], item: str) -> str:
-    """The cap with the greatest saving that counts; of several sweeps, the greatest of all."""
+def _write_cap_title(effects: Sequence[CapEffect], item: str) -> str:
+    """The cap with the greatest saving that counts, of all sweeps, and its cost in time."""
     gains = [e for e in effects if e.energy_gain.counts and e.energy_gain.percent > 0]
     if gains:
         best = max(gains, key=lambda effect: effect.energy_gain.percent)
+        cost = (
+            f", for {format_percent(best.extra_time.percent)} more time"
+            if best.extra_time.counts and best.extra_time.percent > 0
+            else ""
+        )
         return (
             f"{best.name} needs {format_percent(best.energy_gain.percent)} less energy per {item} "
-            f"at {best.cap_w:g} W than at {best.reference_w:g} W"
+            f"at {best.cap_w:g} W than at {best.reference_w:g} W{cost}"
         )
     if effects and not any(effect.energy_gain.counts for effect in effects):
         return f"Energy per {item} cannot be told apart from that at {effects[0].reference_w:g} W"
     return ""
-
-
-def _write_time_title(effects: Sequence[CapEffect], item: str) -> str:
-    """The cost in time of the cap with the greatest saving."""
-    slower = [e for e in effects if e.extra_time.counts and e.extra_time.percent > 0]
-    if not slower:
-        return ""
-    best = max(slower, key=lambda effect: (effect.is_best, effect.energy_gain.percent))
-    return (
-        f"{best.name} takes {format_percent(best.extra_time.percent)} more time at "
-        f"{best.cap_w:g} W than at {best.reference_w:g} W"
-    )
-
-
-_SWEEP_TITLES: Mapping[str, Callable[[Sequence[CapEffect], str], str]] = {
-    "efficiency": _write_gain_title,
-    "energy": _write_gain_title,
-    "time": _write_time_title,
-}

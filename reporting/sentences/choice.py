@@ -4,6 +4,7 @@ that cannot be told apart from it."""
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from reporting.report_table import escape_invisible
 from reporting.results_model import Figure, ResultRow
 from reporting.sections.cells import describe_provenance
 from reporting.sections.compare import compare_figures
@@ -53,17 +54,19 @@ def is_more_energy(setting: Setting, best: Setting, spread: ReportSpread) -> boo
     return compare_figures(get_joules(setting), get_joules(best), limit) == "higher"
 
 
-def find_published_peaks(rows: Sequence[ResultRow]) -> dict[str, float]:
-    """The most efficient cap of each published series, by the short name of its board. A series
-    has no known peak if this cap is its lowest or highest comparable one."""
+def find_published_peaks(rows: Sequence[ResultRow]) -> dict[tuple[str, str], float]:
+    """The most efficient cap of each published series, by its publication and board. A series has
+    no known peak if this cap is its lowest or highest comparable one."""
     series: dict[tuple[str, str], list[ResultRow]] = {}
     for row in rows:
         if row.provenance is None and row.may_win and row.items_per_joule and row.cap_w:
-            series.setdefault((row.system, row.model), []).append(row)
+            series.setdefault(
+                (escape_invisible(row.system), escape_invisible(row.model)), []
+            ).append(row)
     peaks = {}
-    for (_, model), members in series.items():
+    for name, members in series.items():
         best = max(members, key=lambda row: row.items_per_joule.value if row.items_per_joule else 0)
         caps_w = [row.cap_w for row in members if row.cap_w]
         if best.cap_w and min(caps_w) < best.cap_w < max(caps_w):
-            peaks[model] = best.cap_w
+            peaks[name] = best.cap_w
     return peaks

@@ -99,7 +99,13 @@ def _describe_capping(
         f"Measured: {effect.name} at {effect.cap_w:g} W: {describe_effect(effect, workload.item)}."
         for sweep in sweeps
         for effect in list_effects(sweep, spread)
-    ] or ["No run measured a lower cap."]
+    ]
+    if not sentences:
+        sentences.append(
+            "No measured cap may be compared with the default cap."
+            if sweeps
+            else "No run measured a lower cap."
+        )
     effects = list_printed_effects(rows)
     for series in dict.fromkeys((effect.source, effect.model) for effect in effects):
         members = [effect for effect in effects if (effect.source, effect.model) == series]

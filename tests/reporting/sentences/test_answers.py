@@ -39,11 +39,12 @@ def test_answer_uses_the_singular_for_one_run_on_one_board() -> None:
 def test_answer_calls_settings_within_the_board_spread_a_tie() -> None:
     rows = [make_run_row(1000, "a"), make_run_row(985, "b", batch_size=64)]
     assert make_card(rows).sentence.endswith(
-        "It cannot be told apart from NVIDIA H200, tuned bf16, batch size 64 with 0.7107 J/image."
+        "(1 run on 1 board); it cannot be told apart from NVIDIA H200, tuned bf16, batch size 64 "
+        "with 0.7107 J/image."
     )
     rows.append(make_run_row(990, "c", system="other"))
     assert make_card(rows).sentence.endswith(
-        "It cannot be told apart from 2 other settings, such as NVIDIA H200, tuned bf16 on other "
+        "; it cannot be told apart from 2 other settings, such as NVIDIA H200, tuned bf16 on other "
         "with 0.7071 J/image."
     )
 

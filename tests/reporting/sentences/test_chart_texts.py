@@ -48,8 +48,9 @@ def test_efficiency_title_names_the_best_setting_and_published_peaks() -> None:
     assert titles[f"{RESULTS}-energy"] == (
         "NVIDIA H200, tuned bf16 needs the least energy per image: 0.7000 J/image"
     )
-    assert titles[f"{RESULTS}-throughput"] == (
-        "Published: 10 % less throughput at the most efficient cap than at the highest"
+    assert titles[f"{RESULTS}-caps"] == (
+        "Published: 11 % less energy per image and 10 % less throughput at the most efficient cap "
+        "than at the highest"
     )
 
 
@@ -78,30 +79,28 @@ def test_chart_without_a_comparison_has_no_finding() -> None:
 def test_sweep_titles_state_the_greatest_saving_and_its_cost() -> None:
     rows = [make_capped_row(cap, rate) for cap, rate in ((400, 760), (500, 850), (700, 1000))]
     titles = get_titles(rows, make_sweep(rows))
-    assert (
-        titles[f"{SWEEPS}-efficiency"]
-        == titles[f"{SWEEPS}-energy"]
-        == ("node · tuned bf16 needs 25 % less energy per image at 400 W than at 700 W")
-    )
-    assert titles[f"{SWEEPS}-time"] == (
-        "node · tuned bf16 takes 32 % more time at 400 W than at 700 W"
-    )
+    title = "node · tuned bf16 needs 25 % less energy per image at 400 W than at 700 W, for 32 % "
+    for chart_id in (f"{SWEEPS}-caps", f"{SWEEPS}-saving", f"{RESULTS}-caps"):
+        assert titles[chart_id] == f"{title}more time"
+
+
+def test_title_of_a_sweep_that_is_not_closed_says_so() -> None:
+    rows = [make_capped_row(cap, rate, standing="open") for cap, rate in ((400, 760), (700, 1000))]
+    title = get_titles(rows, make_sweep(rows))[f"{SWEEPS}-caps"]
+    assert title.startswith("node · tuned bf16 (open) needs 25 % less energy")
 
 
 @pytest.mark.parametrize("relative_error", [0.3, None])
 def test_sweep_without_clear_savings_says_so(relative_error: float | None) -> None:
     rows = [make_capped_row(400, 760), make_capped_row(700, 1000)]
     titles = get_titles(rows, make_sweep(rows, relative_error))
-    assert titles[f"{SWEEPS}-energy"] == (
-        "Energy per image cannot be told apart from that at 700 W"
-    )
-    assert f"{SWEEPS}-time" not in titles
+    assert titles[f"{SWEEPS}-caps"] == ("Energy per image cannot be told apart from that at 700 W")
 
 
 def test_cap_that_did_not_hold_is_in_no_title() -> None:
     rows = [make_capped_row(cap, rate) for cap, rate in ((400, 990), (500, 850), (700, 1000))]
     rows[0] = replace(rows[0], cap_enforced=False)
-    assert "at 500 W" in get_titles(rows, make_sweep(rows))[f"{SWEEPS}-energy"]
+    assert "at 500 W" in get_titles(rows, make_sweep(rows))[f"{SWEEPS}-caps"]
 
 
 def test_scaling_title_compares_with_perfect_scaling() -> None:
@@ -156,12 +155,12 @@ def test_power_title_has_the_mean_under_each_cap() -> None:
 def test_alternative_text_has_ranges_by_provenance() -> None:
     table = make_table(
         "results",
-        {"items_per_s_per_accelerator": 900.0, "cap_w": 700.0},
-        {"items_per_s_per_accelerator": 500.0, "cap_w": 300.0, "standing": "published"},
+        {"joules_per_item": 0.9, "cap_w": 700.0},
+        {"joules_per_item": 0.5, "cap_w": 300.0, "standing": "published"},
     )
-    assert get_text(table, "throughput").alt == (
-        "1 measured point: items_per_s_per_accelerator 900; cap_w 700 W. 1 published point: "
-        "items_per_s_per_accelerator 500; cap_w 300 W. The table has the same values."
+    assert get_text(table, "caps").alt == (
+        "1 measured point: joules_per_item 0.9000; cap_w 700 W. 1 published point: "
+        "joules_per_item 0.5000; cap_w 300 W. The table has the same values."
     )
 
 

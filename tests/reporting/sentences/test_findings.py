@@ -63,7 +63,9 @@ def test_cap_of_a_run_that_may_not_win_is_not_stated() -> None:
             replace(row, cap_enforced=False) if number == place else row
             for number, row in enumerate(runs)
         ]
-        assert answer(rows, make_sweep(rows))["capping"] == ("No run measured a lower cap.",)
+        assert answer(rows, make_sweep(rows))["capping"] == (
+            "No measured cap may be compared with the default cap.",
+        )
 
 
 def test_published_caps_are_stated_as_published_and_uncertain() -> None:
