@@ -35,14 +35,15 @@ _PAPER_COLUMNS: Mapping[str, tuple[str, ...]] = {
         *("p75_w", "max_60s_w", "rated_w", "active_percent"),
     ),
     "serving": (
-        *("line", "cap_w", "load", "ttft_s_p50", "ttft_s_p99", "tpot_s_p50", "tpot_s_p99"),
-        *("latency_s_p50", "latency_s_p99", "prompt_tokens", "output_tokens"),
+        *("line", "cap_w", "concurrency", _RATE, _JOULES, "ttft_s_p50", "ttft_s_p99"),
+        *("tpot_s_p50", "tpot_s_p99", "user_tokens_per_s", "latency_s_p50", "latency_s_p99"),
+        *("prompt_tokens", "output_tokens", "load"),
     ),
     "what-if": (
-        *("result", "workload", "rank", _JOULES, _RATE, "power_w"),
-        *("eur_per_million", "gco2e_per_million", "like"),
+        *("workload", "rank", "result", _JOULES, "eur_per_million", "gco2e_per_million"),
+        *(_RATE, "power_w", "like"),
     ),
-    "naive-factors": ("line", "workload", "cap_w", "over_naive", "mfu_percent", "power_w"),
+    "naive-factors": ("line", "cap_w", "over_naive", "mfu_percent", "power_w"),
     "fixed-work": (
         *("result", "batch", "cap_w", "hours", "node_kwh", "ratio", "node_joules_per_item"),
         *("node_kw", "work", "accelerators_kwh"),
@@ -50,8 +51,8 @@ _PAPER_COLUMNS: Mapping[str, tuple[str, ...]] = {
     "control": ("line", "cap_w", "median_w", "max_w", "power_w", "mfu_percent", "rate"),
 }
 """By the id of a table or its end. Other tables show their visible columns in their order."""
-_FIRST = ("cap_w", "value", "count", "level_percent")
-"""Columns that tell rows of other tables apart."""
+_FIRST = ("cap_w", "value", "count", "level_percent", "source")
+"""Columns that tell rows of other tables apart, or say who published them."""
 
 
 def list_paper_columns(table: ReportTable) -> list[Column]:

@@ -4,6 +4,7 @@ page. All lengths are in pt."""
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Literal
 
 from reporting.papers.bibliography import Bibliography
@@ -158,9 +159,9 @@ def _is_constant(cells: Sequence[str]) -> bool:
 
 
 def _is_shared(first: PaperColumn) -> bool:
-    """Whether the names of the first column are long, and several rows share most of them."""
+    """Whether the names of the first column are long, and most stand in several rows in turn."""
     is_long = first.column.form == "text" and first.natural_width > _LONGEST_NAME
-    return is_long and len(set(first.cells)) <= len(first.cells) / 2
+    return is_long and len(list(groupby(first.cells))) <= len(first.cells) / 2
 
 
 def _measure_column(

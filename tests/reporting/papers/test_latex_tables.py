@@ -140,6 +140,12 @@ def test_long_name_of_several_rows_stands_above_them_once() -> None:
     assert latex.count("reference") == 1
 
 
+def test_long_names_in_no_order_stay_in_their_rows() -> None:
+    names = [f"H200 SXM in a virtual machine (reference) · {n}" for n in (1, 2, 1, 2)]
+    latex = write(make_table(*({"line": name, "rate": n} for n, name in enumerate(names, 1))))
+    assert len(list_lines(latex)) == len(names) and "\\multicolumn" not in latex
+
+
 def test_columns_without_room_are_named() -> None:
     keys = [f"k{n}" for n in range(20)]
     columns = tuple(Column(key, f"number {key}", "W", "number") for key in keys)
