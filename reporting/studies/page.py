@@ -17,7 +17,7 @@ from reporting.html.document import (
     read_page_script,
 )
 from reporting.html.tables import TableMarkup
-from reporting.page import make_linker
+from reporting.page import make_linker, name_trends_page
 from reporting.page_data import share_cells
 from reporting.report_table import ReportTable, to_record
 from reporting.sections.cells import pluralize
@@ -55,6 +55,8 @@ class StudyPage:
     tables: Mapping[str, ReportTable]
     findings: Mapping[Setup, Mapping[str, str]]
     """The titles of charts that state what a setup shows, by the id of the chart."""
+    has_trends: bool
+    """Whether a page of trends lies beside the page."""
     local_label: str
     """See `Collected.local_label`."""
 
@@ -88,7 +90,7 @@ def build_study_page(collected: Collected, main_page: Path) -> StudyPage:
         setup: describe_charts(setup_figures, front)
         for setup, setup_figures, front in zip(groups, figures, fronts, strict=True)
     }
-    return StudyPage(groups, tables, findings, collected.local_label)
+    return StudyPage(groups, tables, findings, collected.trends is not None, collected.local_label)
 
 
 def describe_studies(page: StudyPage, now: datetime) -> Json:
@@ -156,6 +158,7 @@ def render_study_page(page: StudyPage, main_page: Path, now: datetime) -> str:
         result_count=result_count,
         doubtful_count=doubtful_count,
         main_page=quote(main_page.name),
+        trends_page=quote(name_trends_page(main_page).name) if page.has_trends else None,
         now=now,
         rules_version=VERSION,
         local_label=page.local_label,

@@ -17,7 +17,7 @@ from reporting.html.document import (
     read_page_script,
 )
 from reporting.html.tables import TableMarkup
-from reporting.page import make_linker
+from reporting.page import make_linker, name_study_page
 from reporting.page_data import share_cells
 from reporting.paper import cite, keep_web_address
 from reporting.report_table import ReportTable, to_record
@@ -48,6 +48,8 @@ class TrendsPage:
     boards: Sequence[OwnBoard]
     models: Sequence[OwnModel]
     tables: Mapping[str, ReportTable]
+    has_studies: bool
+    """Whether a page of studies lies beside the page."""
     local_label: str
     """See `Collected.local_label`."""
 
@@ -66,7 +68,9 @@ def build_trends_page(collected: Collected, main_page: Path) -> TrendsPage | Non
     boards = list_own_boards(collected.rows)
     models = list_own_models(collected.rows, collected.studies)
     tables = build_tables(study, figures, boards, models, make_linker(main_page))
-    return TrendsPage(study, figures, boards, models, tables, collected.local_label)
+    return TrendsPage(
+        study, figures, boards, models, tables, collected.has_study_results, collected.local_label
+    )
 
 
 def describe_trends(page: TrendsPage, now: datetime) -> Json:
@@ -208,6 +212,7 @@ def render_trends_page(page: TrendsPage, main_page: Path, now: datetime) -> str:
         notes=page.study.notes,
         human_power_w=HUMAN_POWER_W,
         main_page=quote(main_page.name),
+        study_page=quote(name_study_page(main_page).name) if page.has_studies else None,
         now=now,
         rules_version=VERSION,
         local_label=page.local_label,

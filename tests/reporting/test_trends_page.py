@@ -14,6 +14,7 @@ from support.report.result_rows import make_run_row
 from support.rules.model_results import in_setup, make_result
 
 from checker.verdict import TrustLevel
+from reporting.charts.encoding import GREEN
 from reporting.cli import main
 from reporting.collect import Collected
 from reporting.results_model import ResultRow
@@ -112,6 +113,21 @@ def test_page_and_json_have_the_figures_of_the_rules() -> None:
     html = render_trends_page(page, Path("report.html"), NOW)
     tree = Tree(html).open[0]
     assert {t.id for t in page.tables.values()} == set(list_table_ids(tree))
+    # What was measured here has the hue of its board, as on the main page.
+    assert [(board["board"], board["colour"]) for board in document["own_boards"]] == [
+        ("H200", GREEN)
+    ]
+    (board_table,) = (
+        e for e in tree.find("table") if e.attributes.get("data-table") == "trends-own-boards"
+    )
+    heads = [
+        head.attributes["data-key"]
+        for head in board_table.find("th")
+        if "data-key" in head.attributes
+    ]
+    assert {f"n{heads.index(key) + 1}" for key in ("launched", "measured")} <= {
+        *board_table.attributes["class"].split()
+    }, "dates do not break"
     (shown,) = [x for x in read_lines(tree, "trends-lines") if "most accurate" in x["name"]][:1]
     assert shown["n"] == 10
 

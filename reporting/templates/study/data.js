@@ -97,9 +97,9 @@
   const findCheapest = (setup, rows, goal) => rows.filter((row) => row.setup === setup && row.accuracy >= goal).sort((a, b) => a.joules - b.joules || a.accuracy - b.accuracy);
 
   // The sentences of `describe_cheapest` in reporting/studies/findings.py, for the choices of the reader.
-  function describeCheapest(setup, rows, goal) {
+  function describeCheapest(setup, rows, goal, alternatives) {
     const { place } = setups[setup];
-    const [first, ...others] = findCheapest(setup, rows, goal).slice(0, 3);
+    const [first, ...others] = findCheapest(setup, rows, goal).slice(0, 1 + alternatives);
     if (!first) return `On ${place}, no model has ${goal} % accuracy.`;
     const mj = (joules) => number(joules * 1e3);
     const name = (row) => `${row.name}@${row.size}`;

@@ -9,24 +9,30 @@
   function placeLabels(labels, points, frame) {
     const boxes = [];
     return labels.flatMap((label) => {
-      const width = label.text.length * LETTER_PX * (label.classes?.includes("strong") ? 1.1 : 1);
-      let best = null;
-      for (const distance of label.distances) {
-        for (const [right, down] of DIRECTIONS) {
-          const x = label.px + right * distance - (right > 0 ? 0 : right < 0 ? width : width / 2);
-          const y = label.py + down * distance - (down > 0.9 ? 0 : down < -0.9 ? LABEL_HEIGHT_PX : LABEL_HEIGHT_PX / 2);
-          const box = { left: x, top: y, right: x + width, bottom: y + LABEL_HEIGHT_PX };
-          if (box.left < frame.x || box.right > frame.x + frame.width || box.top < frame.y || box.bottom > frame.y + frame.height) continue;
-          if (boxes.some((other) => meet(box, other))) continue;
-          const covered = countCovered(box, points);
-          if (!best || covered < best.covered) best = { ...box, covered, distance };
-        }
-        if (best?.covered === 0) break;
-      }
-      if (!best || best.covered > (label.covers ?? Infinity)) return [];
-      boxes.push(best);
-      return [{ label, box: best }];
+      const box = findPlace(label, boxes, points, frame);
+      if (!box || box.covered > (label.covers ?? Infinity)) return [];
+      boxes.push(box);
+      return [{ label, box }];
     });
+  }
+
+  // The nearest place that covers no point, or else that which covers the fewest.
+  function findPlace(label, boxes, points, frame) {
+    const width = label.text.length * LETTER_PX * (label.classes?.includes("strong") ? 1.1 : 1);
+    let best = null;
+    for (const distance of label.distances) {
+      for (const [right, down] of DIRECTIONS) {
+        const left = label.px + right * distance - (right > 0 ? 0 : right < 0 ? width : width / 2);
+        const top = label.py + down * distance - (down > 0.9 ? 0 : down < -0.9 ? LABEL_HEIGHT_PX : LABEL_HEIGHT_PX / 2);
+        const box = { left, top, right: left + width, bottom: top + LABEL_HEIGHT_PX, distance };
+        if (box.left < frame.x || box.right > frame.x + frame.width || box.top < frame.y || box.bottom > frame.y + frame.height) continue;
+        if (boxes.some((other) => meet(box, other))) continue;
+        box.covered = countCovered(box, points);
+        if (!box.covered) return box;
+        if (!best || box.covered < best.covered) best = box;
+      }
+    }
+    return best;
   }
 
   const meet = (a, b) => a.left < b.right + 2 && b.left < a.right + 2 && a.top < b.bottom + 1 && b.top < a.bottom + 1;

@@ -1,5 +1,6 @@
   // The panel of choices, the plots, the ranking and the list of rows. All choices are in the address.
   const CLASS_NAMES = { cnn: "CNN", transformer: "transformer", hybrid: "hybrid", mlp: "MLP", unknown: "unknown" };
+  const ALTERNATIVES = 2; // models of the next least energy that the answer names if there is one setup
   const FIRST_ROWS = 25; // rows of the list that are shown at first
   const panel = document.querySelector('[data-panel="study"]');
   const milli = (joules) => joules * 1e3;
@@ -29,7 +30,8 @@
   function styleOf(row) {
     const { shape, colour, provenance } = setups[row.setup];
     const hollow = row.doubts.length || isExcluded(row.setup) ? " hollow" : "";
-    return { key: `${row.setup}${hollow}`, shape, colour, classes: `s${row.setup} ${provenance}${hollow}` };
+    // The first setup is drawn last, above the published ones.
+    return { key: `${row.setup}${hollow}`, order: -row.setup, shape, colour, classes: `s${row.setup} ${provenance}${hollow}` };
   }
   const isExcluded = (setup) => !["measured", "published"].includes(setups[setup].provenance);
   // A word across plots with results that nobody measured as the method asks.
@@ -99,7 +101,7 @@
   function drawGoal(choice) {
     panel.elements["goal-shown"].value = `${choice.goal} %`;
     document.querySelectorAll("[data-goal]").forEach((button) => { button.ariaPressed = String(Number(button.dataset.goal) === choice.goal); });
-    const answers = choice.setups.map((setup) => element("li", {}, ...(choice.setups.length > 1 ? [drawSetupKey(setup)] : []), element("span", { textContent: describeCheapest(setup, selection.shown, choice.goal) })));
+    const answers = choice.setups.map((setup) => element("li", {}, ...(choice.setups.length > 1 ? [drawSetupKey(setup)] : []), element("span", { textContent: describeCheapest(setup, selection.shown, choice.goal, choice.setups.length > 1 ? 0 : ALTERNATIVES) })));
     document.querySelector("[data-answers]").replaceChildren(...answers);
     drawScatter(choice);
   }
@@ -180,7 +182,7 @@
     document.querySelector("[data-ranking]").replaceChildren(...best.map((row) => {
       const button = element("button", { type: "button" },
         element("span", { className: "name", textContent: `${row.rank}. ${named(row)}` }),
-        element("span", { className: "bars" }, bar(row.lostToEnergy, "energy"), bar(row.lostToAccuracy, "accuracy", setups[row.setup].colour)),
+        element("span", { className: "parts" }, bar(row.lostToEnergy, "energy"), bar(row.lostToAccuracy, "accuracy", setups[row.setup].colour)),
         element("span", { className: "value", textContent: `${fixed(row.score, 2)} · ${fixed(row.accuracy, 1)} % · ${number(milli(row.joules), 3)} mJ · ${CLASS_NAMES[classes[row.class]]}` }));
       if (selection.fronts.length > 1) button.title = setups[row.setup].label;
       for (const type of ["pointerenter", "focus"]) button.addEventListener(type, () => plots.front.highlight((other) => other === row));

@@ -121,7 +121,7 @@
         paths.get(style.key).parts.push(shapes[style.shape](px, py, style.radius ?? 3.2));
         if (row) places.push([px, py, row]);
       }
-      for (const { style, parts } of paths.values()) inside.append(svgElement("path", { d: parts.join(""), class: `mark ${style.classes}`, ...colourOf(style) }));
+      for (const { style, parts } of [...paths.values()].sort((a, b) => (a.style.order ?? 1) - (b.style.order ?? 1))) inside.append(svgElement("path", { d: parts.join(""), class: `mark ${style.classes}`, ...colourOf(style) }));
       places.sort((a, b) => a[0] - b[0]);
       for (const label of content.labels ?? []) {
         const [px, py] = [x.place(label.x), y.place(label.y)];

@@ -140,6 +140,11 @@ def test_page_works_by_keyboard_on_a_phone_in_the_dark_and_on_paper(page: Any) -
         assert page.evaluate("document.documentElement.scrollWidth") <= width
     years = draw_plot(page, "trends-efficiency").locator(".axes text").all_text_contents()
     assert "2015" in years
+    title = page.locator("#trends-efficiency .title").inner_text()
+    assert title.startswith("GFLOP/s per W grow 1.30 times a year for vision models, 1.33 times")
+    page.locator("#trends-efficiency").get_by_role("button", name="Table", exact=True).click()
+    assert page.locator("#trends-efficiency tbody tr").count() > 20
+    page.locator("#trends-efficiency").get_by_role("button", name="Chart", exact=True).click()
     page.emulate_media(color_scheme="dark")
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") != "rgb(255, 255, 255)"
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
