@@ -7,6 +7,7 @@ from reporting.report_table import escape_invisible, format_signed
 from reporting.results_model import ResultRow
 from reporting.sections.repeats import JOULES, RATE, ReportSpread, Setting
 from reporting.sections.sweeps.caps import CapSweep, SweepPoint
+from reporting.sentences.choice import group_published_series
 from reporting.sentences.words import capitalize, count_nouns, format_percent
 from rules.metrics.comparison import relative_percent
 from rules.metrics.figures import Estimate
@@ -149,20 +150,22 @@ class PrintedEffect:
 def list_printed_effects(rows: Sequence[ResultRow]) -> list[PrintedEffect]:
     """The effects in each published series, by series and descending cap. Rows that may not win are
     left out."""
-    series: dict[tuple[str, str], list[ResultRow]] = {}
-    for row in rows:
-        if row.provenance is None and row.may_win and row.cap_w and row.joules_per_item:
-            series.setdefault((row.system, row.model), []).append(row)
-    return [effect for members in series.values() for effect in _compare_with_highest_cap(members)]
+    return [
+        effect
+        for name, members in group_published_series(rows).items()
+        for effect in _compare_with_highest_cap(members, *name)
+    ]
 
 
-def _compare_with_highest_cap(rows: Sequence[ResultRow]) -> Iterator[PrintedEffect]:
+def _compare_with_highest_cap(
+    rows: Sequence[ResultRow], source: str, model: str
+) -> Iterator[PrintedEffect]:
     reference, *others = sorted(rows, key=lambda row: -(row.cap_w or 0))
     for row in others:
         assert row.cap_w and reference.cap_w and row.joules_per_item and reference.joules_per_item
         yield PrintedEffect(
-            source=escape_invisible(row.system),
-            model=escape_invisible(row.model),
+            source=source,
+            model=model,
             cap_w=row.cap_w,
             reference_w=reference.cap_w,
             rate_percent=relative_percent(

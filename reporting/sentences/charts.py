@@ -146,7 +146,7 @@ def _write_printed_title(rows: Sequence[ResultRow], item: str) -> str:
 def _write_energy_title(workload: Workload, rows: Sequence[ResultRow], spread: ReportSpread) -> str:
     """The closed setting of least energy, if there is another one to compare it with."""
     choice = choose_setting(rows, "closed", spread)
-    if choice is None or not (choice.ties or choice.worse):
+    if choice is None or choice.is_alone:
         return ""
     prefix, item = _name_standing(rows), workload.item
     if choice.ties:

@@ -13,13 +13,13 @@ from reporting.sections.repeats import JOULES, ReportSpread, Setting, join_repea
 
 @dataclass(frozen=True)
 class Choice:
-    """The setting with the least energy per item, and the other settings of its standing."""
+    """The setting with the least energy per item among the settings of its standing."""
 
     best: Setting
     ties: tuple[Setting, ...]
     """The settings that cannot be told apart from it, the least energy first."""
-    worse: tuple[Setting, ...]
-    """The settings that need more energy, the least energy first."""
+    is_alone: bool
+    """Whether its standing has no other setting."""
 
 
 def get_joules(setting: Setting) -> Figure:
@@ -43,8 +43,8 @@ def choose_setting(rows: Iterable[ResultRow], standing: str, spread: ReportSprea
     if not candidates:
         return None
     best, *others = sorted(join_repeats(candidates), key=lambda s: get_joules(s).value)
-    ties = [setting for setting in others if not is_more_energy(setting, best, spread)]
-    return Choice(best, tuple(ties), tuple(setting for setting in others if setting not in ties))
+    ties = tuple(setting for setting in others if not is_more_energy(setting, best, spread))
+    return Choice(best, ties, is_alone=not others)
 
 
 def is_more_energy(setting: Setting, best: Setting, spread: ReportSpread) -> bool:
@@ -54,18 +54,24 @@ def is_more_energy(setting: Setting, best: Setting, spread: ReportSpread) -> boo
     return compare_figures(get_joules(setting), get_joules(best), limit) == "higher"
 
 
-def find_published_peaks(rows: Sequence[ResultRow]) -> dict[tuple[str, str], float]:
-    """The most efficient cap of each published series, by its publication and board. A series has
-    no known peak if this cap is its lowest or highest comparable one."""
+def group_published_series(
+    rows: Sequence[ResultRow],
+) -> dict[tuple[str, str], list[ResultRow]]:
+    """The published rows over the cap that may win, by publication and board."""
     series: dict[tuple[str, str], list[ResultRow]] = {}
     for row in rows:
-        if row.provenance is None and row.may_win and row.items_per_joule and row.cap_w:
-            series.setdefault(
-                (escape_invisible(row.system), escape_invisible(row.model)), []
-            ).append(row)
+        if row.provenance is None and row.may_win and row.joules_per_item and row.cap_w:
+            name = escape_invisible(row.system), escape_invisible(row.model)
+            series.setdefault(name, []).append(row)
+    return series
+
+
+def find_published_peaks(rows: Sequence[ResultRow]) -> dict[tuple[str, str], float]:
+    """The cap of least energy of each published series, by publication and board. A series has no
+    known peak if this cap is its lowest or highest comparable one."""
     peaks = {}
-    for name, members in series.items():
-        best = max(members, key=lambda row: row.items_per_joule.value if row.items_per_joule else 0)
+    for name, members in group_published_series(rows).items():
+        best = min(members, key=lambda row: row.joules_per_item.value if row.joules_per_item else 0)
         caps_w = [row.cap_w for row in members if row.cap_w]
         if best.cap_w and min(caps_w) < best.cap_w < max(caps_w):
             peaks[name] = best.cap_w

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from reporting.report_table import escape_invisible
 from reporting.sections.repeats import Setting
 from reporting.sentences.choice import Choice
-from reporting.sentences.words import count_nouns, join_words, name_setting
+from reporting.sentences.words import count_nouns, join_words, limit_sentences, name_setting
 
 
 def describe_trust(setting: Setting) -> str:
@@ -33,10 +33,13 @@ def describe_reproduction(choice: Choice) -> list[str]:
     told apart from it are."""
     sentences = [_describe_centers(choice.best, "The setting with the least energy")]
     reproduced_ties = [setting for setting in choice.ties if list_reproducers(setting)]
-    sentences += [
-        _describe_centers(setting, f"{name_setting(setting.mean)}, which cannot be told apart,")
-        for setting in reproduced_ties
-    ]
+    sentences += limit_sentences(
+        [
+            _describe_centers(setting, f"{name_setting(setting.mean)}, which cannot be told apart,")
+            for setting in reproduced_ties
+        ],
+        "reproduced setting",
+    )
     return [*sentences, f"Trust: {describe_trust(choice.best)}."]
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from reporting.report_table import escape_invisible, format_number
 from reporting.results_model import ResultRow
 from reporting.sections.nodes.power import explain_unranked
+from reporting.sections.planning import DEFAULTS
 from reporting.sections.repeats import ReportSpread, Setting, join_repeats
 from reporting.sections.sweeps.caps import CapSweep
 from reporting.sentences.capping import (
@@ -14,7 +15,7 @@ from reporting.sentences.capping import (
     list_effects,
     list_printed_effects,
 )
-from reporting.sentences.choice import choose_setting
+from reporting.sentences.choice import choose_setting, get_joules
 from reporting.sentences.confirmation import describe_reproduction
 from reporting.sentences.operating_points import describe_operating_point
 from reporting.sentences.words import (
@@ -22,11 +23,12 @@ from reporting.sentences.words import (
     format_percent,
     format_value_with_unit,
     join_words,
+    limit_sentences,
     name_batch,
     name_items,
     name_setting,
 )
-from rules.metrics.comparison import relative_percent
+from rules.metrics.comparison import relative_percent, site_kwh
 from rules.metrics.power.profile import NODE_ACCELERATORS, NODE_OVERHEAD_W, with_node_overhead
 from rules.workloads import Workload
 
@@ -71,6 +73,11 @@ def build_findings(
                 "Why do published and measured figures differ?",
                 _describe_published(workload, rows, choice.best),
             ),
+            (
+                "cost",
+                f"What do a million {name_items(workload)} cost?",
+                [_describe_cost(workload, choice.best)],
+            ),
             ("node", "How much does the node add?", _describe_node(workload, choice.best)),
             (
                 "load",
@@ -94,12 +101,17 @@ def _describe_capping(
     sweeps: Sequence[CapSweep],
     spread: ReportSpread,
 ) -> list[str]:
-    """Measured effects first, then printed ones."""
-    sentences = [
-        f"Measured: {effect.name} at {effect.cap_w:g} W: {describe_effect(effect, workload.item)}."
-        for sweep in sweeps
-        for effect in list_effects(sweep, spread)
-    ]
+    """Measured effects first, those of the best cap of each sweep before others, then printed
+    ones."""
+    measured_effects = [effect for sweep in sweeps for effect in list_effects(sweep, spread)]
+    sentences = limit_sentences(
+        [
+            f"Measured: {effect.name} at {effect.cap_w:g} W: "
+            f"{describe_effect(effect, workload.item)}."
+            for effect in sorted(measured_effects, key=lambda effect: not effect.is_best)
+        ],
+        "effect",
+    )
     if not sentences:
         sentences.append(
             "No measured cap may be compared with the default cap."
@@ -201,6 +213,18 @@ def _describe_unstated(printed: ResultRow) -> list[str]:
     )
     unstated = [name for name, value in settings if value is None]
     return [f"The published row does not state its {join_words(unstated)}."] if unstated else []
+
+
+def _describe_cost(workload: Workload, leader: Setting) -> str:
+    """Cost and carbon of the leader under the default assumptions of the what-if analysis."""
+    kwh = site_kwh(get_joules(leader).value, 1e6, DEFAULTS.pue)
+    return (
+        f"{format_value_with_unit(kwh * DEFAULTS.price_per_kwh, 'EUR')} and "
+        f"{format_value_with_unit(kwh * DEFAULTS.gco2e_per_kwh, 'g CO2e')} for the energy of the "
+        f"accelerators, at the assumed {DEFAULTS.price_per_kwh:g} EUR/kWh, "
+        f"{DEFAULTS.gco2e_per_kwh:g} g CO2e/kWh and a PUE of {DEFAULTS.pue:g}. The what-if "
+        "analysis takes other assumptions."
+    )
 
 
 def _describe_node(workload: Workload, leader: Setting) -> list[str]:

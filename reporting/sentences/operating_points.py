@@ -8,7 +8,7 @@ from reporting.results_model import ResultRow
 from reporting.sections.repeats import JOULES, ReportSpread, Setting
 from reporting.sections.sweeps.axes import AXES, AxisPoint, AxisSweep, SweptAxis, find_axis_sweeps
 from reporting.sentences.capping import judge_change
-from reporting.sentences.words import format_value_with_unit, join_words
+from reporting.sentences.words import format_value_with_unit, join_words, limit_sentences
 from rules.metrics.sweeps.gains import compare
 from rules.workloads import Workload
 
@@ -86,9 +86,12 @@ def describe_operating_point(
     """The best load of each sweep, or how many loads were measured without a sweep."""
     axis = get_axis(workload)
     if best_values := find_best_values(axis, rows, spread):
-        return [
-            f"{best.sweep}: {describe_best_value(best, workload.item)}, "
-            f"{format_value_with_unit(best.joules_per_item, f'J/{workload.item}')}."
-            for best in best_values
-        ]
+        return limit_sentences(
+            [
+                f"{best.sweep}: {describe_best_value(best, workload.item)}, "
+                f"{format_value_with_unit(best.joules_per_item, f'J/{workload.item}')}."
+                for best in best_values
+            ],
+            "sweep",
+        )
     return [f"No sweep over {axis.title} was measured, so the most efficient one is not known."]

@@ -9,6 +9,8 @@ from reporting.results_model import Figure, ResultRow, format_accelerator_count
 from rules.workloads import Workload, pluralize_item
 
 _NUMBER = Column("value", "", form="number")
+_MAX_SENTENCES = 6
+"""Sentences of one kind in the answer to a question."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,14 @@ def join_words(words: Sequence[str]) -> str:
     """`a`, `a and b`, `a, b and c`."""
     *first, last = words
     return f"{', '.join(first)} and {last}" if first else last
+
+
+def limit_sentences(sentences: Sequence[str], noun: str) -> list[str]:
+    """The first sentences, and how many more things of this kind the tables have."""
+    if len(sentences) <= _MAX_SENTENCES:
+        return list(sentences)
+    rest = len(sentences) - _MAX_SENTENCES
+    return [*sentences[:_MAX_SENTENCES], f"The tables have {count_nouns(rest, f'more {noun}')}."]
 
 
 def capitalize(text: str) -> str:

@@ -239,3 +239,10 @@ def test_no_sentence_names_a_row_that_may_not_win() -> None:
             else:
                 assert row.accelerator not in repr(texts), row
     assert named > 50
+
+
+def test_answers_have_a_limited_number_of_sentences() -> None:
+    rows = [make_capped_row(300.0 + 20 * step, 900) for step in range(12)]
+    sentences = answer(rows, make_sweep(rows))["capping"]
+    assert len(sentences) == 7 and sentences[-1] == "The tables have 5 more effects."
+    assert "at 300 W" in sentences[0], "the best cap comes first"

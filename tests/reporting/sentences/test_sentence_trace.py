@@ -17,6 +17,7 @@ from rules.metrics.figures import estimate_mean
 NUMBER = rf"\d[\d{NO_BREAK}]*(?:\.\d+)?"
 UNIT = r"(?:images|tokens)/[sJ]|J/(?:image|token)|W"
 AMOUNT = re.compile(rf"({NUMBER})(?:(?:\u2013| ± )({NUMBER}))? ({UNIT})\b")
+_COSTS = ("eur_per_million", "gco2e_per_million")
 PRINTED_CHANGE = re.compile(
     r"at (\d+) W ([\d.]+) % (less|more) throughput and ([\d.]+) % (less|more) energy"
 )
@@ -48,8 +49,8 @@ def list_sentences(page: PageModel, workload: str) -> list[str]:
     texts += [
         sentence
         for question in page.sentences.findings[workload].questions
-        # A test of its own has the share of the node, which no table has for a setting.
-        if question.id != "node"
+        # Tests of their own have these two.
+        if question.id not in ("node", "cost")
         for sentence in question.sentences
     ]
     for table in list_tables(page, workload):
@@ -157,3 +158,19 @@ def test_node_share_follows_from_power_and_throughput(page: PageModel) -> None:
         joules = float(card.closed.energy.value)
         rate = float(card.closed.throughput.value.replace(NO_BREAK, ""))
         assert efficiency == pytest.approx(1 / (joules + 25 / rate), rel=2e-3)
+
+
+def test_costs_are_those_of_the_what_if_table(page: PageModel) -> None:
+    assert page.what_if is not None
+    costs = {
+        (row["workload"], *(format_number(float(row[key] or 0)) for key in _COSTS))
+        for row in list_sound_rows(page.what_if)
+    }
+    for workload in WORKLOADS:
+        (sentence,) = next(
+            question.sentences
+            for question in page.sentences.findings[workload].questions
+            if question.id == "cost"
+        )
+        cost = re.match(rf"({NUMBER}) EUR and ({NUMBER}) g CO2e for", sentence)
+        assert cost is not None and (workload, cost[1], cost[2]) in costs
