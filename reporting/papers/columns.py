@@ -55,6 +55,11 @@ _FIRST = ("cap_w", "value", "count", "level_percent", "source")
 """Columns that tell rows of other tables apart, or say who published them."""
 
 
+def is_text(column: Column) -> bool:
+    """Whether the cells are words: texts, and the publications that rows come from."""
+    return column.form == "text" or column.title == "source"
+
+
 def list_paper_columns(table: ReportTable) -> list[Column]:
     """The columns that a paper may show, in their order from left to right."""
     keys = _PAPER_COLUMNS.get(table.id, _PAPER_COLUMNS.get(table.id.rpartition("-")[2]))
@@ -64,7 +69,7 @@ def list_paper_columns(table: ReportTable) -> list[Column]:
     return [
         column
         for column in table.columns
-        if not column.hidden and column.form not in ("evidence", "findings")
+        if not column.hidden and (is_text(column) or column.form not in ("evidence", "findings"))
     ]
 
 

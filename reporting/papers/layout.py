@@ -9,7 +9,7 @@ from typing import Literal
 
 from reporting.papers.bibliography import Bibliography
 from reporting.papers.cells import RowMarks, collect_notes, format_cell
-from reporting.papers.columns import list_paper_columns, rank_columns
+from reporting.papers.columns import is_text, list_paper_columns, rank_columns
 from reporting.papers.latex import (
     FONT_SIZE,
     MAX_CELL_LETTERS,
@@ -160,7 +160,7 @@ def _is_constant(cells: Sequence[str]) -> bool:
 
 def _is_shared(first: PaperColumn) -> bool:
     """Whether the names of the first column are long, and most stand in several rows in turn."""
-    is_long = first.column.form == "text" and first.natural_width > _LONGEST_NAME
+    is_long = is_text(first.column) and first.natural_width > _LONGEST_NAME
     return is_long and len(list(groupby(first.cells))) <= len(first.cells) / 2
 
 
@@ -171,7 +171,7 @@ def _measure_column(
     if any(map(bibliography.names_source, cells)):
         cell_width += _CITATION_WIDTH
     title_width = max(cell_width, measure_longest_word(column.title, FONT_SIZE))
-    if column.form == "text":
+    if is_text(column):
         title_width = min(title_width, max(_LEAST_TEXT_WIDTH, title_width / 4))
     head = wrap_text(column.title, title_width, FONT_SIZE)
     if column.unit:
@@ -179,7 +179,7 @@ def _measure_column(
     head_width = max(measure_text(line, FONT_SIZE) for line in head)
     natural_width = max(cell_width, head_width)
     least_width = natural_width
-    if column.form == "text":
+    if is_text(column):
         least_width = min(natural_width, max(_LEAST_TEXT_WIDTH, head_width))
     return PaperColumn(column, cells, tuple(head), natural_width, least_width)
 

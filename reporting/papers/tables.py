@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from reporting.papers.bibliography import Bibliography
 from reporting.papers.cells import list_reasons
+from reporting.papers.columns import is_text
 from reporting.papers.latex import FONT_SIZE, escape_breakable, escape_latex, shorten
 from reporting.papers.layout import (
     GAP,
@@ -73,7 +74,7 @@ def _write_float(layout: Layout, rows: Sequence[int], suffix: str, label: str) -
 
 
 def _specify(column: PaperColumn) -> str:
-    if column.column.form != "text":
+    if not is_text(column.column):
         return "r"
     # Lines of a narrow column cannot be justified.
     ragged = ">{\\raggedright\\arraybackslash}"
@@ -114,7 +115,7 @@ def _write_name(layout: Layout, name: str) -> str:
 
 def _write_cell(layout: Layout, column: PaperColumn, number: int) -> str:
     text = column.cells[number]
-    if column.column.form != "text":
+    if not is_text(column.column):
         return escape_latex(text)
     return layout.bibliography.add_citations(text, column.width, FONT_SIZE)
 

@@ -117,6 +117,14 @@ def test_publication_is_cited_where_it_is_named() -> None:
     assert "As Mayr et al. 2026~\\cite{mayr2026} assume." in latex
 
 
+def test_source_of_a_row_is_cited() -> None:
+    columns = (Column("node", "node"), Column("source", "source", form="evidence"))
+    rows = ({"node": "8 H100", "source": "Mayr et al. 2026"},)
+    bibliography = Bibliography.from_publications([MAYR])
+    latex = write(ReportTable("nodes", "Nodes", columns, rows), bibliography=bibliography)
+    assert list_lines(latex) == ["8 H100 & Mayr et al. 2026~\\cite{mayr2026} \\\\"]
+
+
 def test_bibliography_holds_authors_title_year_and_link() -> None:
     assert to_bibtex(Bibliography.from_publications([MAYR])) == (
         "@misc{mayr2026,\n  author = {Martin Mayr and Sebastian Wind},\n  title = {{A \\& B}},\n"
