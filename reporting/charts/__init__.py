@@ -36,17 +36,16 @@ def build_charts(table: ReportTable, texts: Mapping[str, ChartText] | None = Non
     """
     altair = _import_altair()
     # These modules import altair, which only the extra `report` installs.
-    from reporting.charts import curves, fronts, hill, serving, works
+    from reporting.charts import caps, curves, fronts, hill, serving, works
     from reporting.charts.rows import bars, peaks, repeats, spans
     from reporting.charts.style import mark_simulated
 
     builders: Mapping[str, Callable[[ReportTable], list[Chart]]] = {
         "results": lambda t: [
-            *curves.build_result_charts(t),
             *hill.build_hill_charts(t),
+            *caps.build_cap_charts(t),
             *bars.build_energy_chart(t),
         ],
-        "sweeps": curves.build_sweep_charts,
         **dict.fromkeys(AXIS_TABLES, curves.build_axis_charts),
         "scaling": bars.build_scaling_chart,
         "factors": peaks.build_peak_charts,

@@ -1,11 +1,16 @@
-"""A chart of a table, and its picture."""
+"""A chart of a table, its picture, and the captions that charts share."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from reporting.report_table import ReportTable, Value
 from rules.bundle_format.records import Json
+
+HOLLOW = "Hollow, off the line: the cap is not known to have held."
+WITHHELD = "Hollow, on a line: not compared."
+CROSSED = "Crossed: above the peak of the board."
+PUBLISHED = "Faint, dashed: published."
 
 
 @dataclass(frozen=True)
@@ -55,3 +60,22 @@ def name_sources(rows: Iterable[Mapping[str, Value]]) -> str:
     ]
     parts = [f"{len(bundles)} bundle{'s' if len(bundles) > 1 else ''}"] if bundles else []
     return "; ".join([*parts, *dict.fromkeys(publications)])
+
+
+def explain_marks(rows: Sequence[Mapping[str, Value]]) -> str:
+    """The meaning of those marks that occur in the rows."""
+    notes = (
+        (HOLLOW, any(row["doubt"] for row in rows)),
+        (WITHHELD, any(row.get("withheld") for row in rows)),
+        (CROSSED, any(row["implausible"] for row in rows)),
+        (PUBLISHED, any(row["standing"] == "published" for row in rows)),
+    )
+    return " ".join(text for text, applies in notes if applies)
+
+
+def count_points(rows: Sequence[Mapping[str, Value]]) -> str:
+    lines = len({row["line"] for row in rows})
+    return (
+        f"{len(rows)} points on {lines} line{'s' if lines > 1 else ''}. The table has the same "
+        "values."
+    )

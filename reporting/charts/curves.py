@@ -1,4 +1,4 @@
-"""Charts of lines: figures against the cap, and efficiency against performance.
+"""Charts of lines: clocks against the cap, and figures against another setting.
 
 Only measured or published points are drawn, joined by straight lines; nothing is fitted or
 smoothed.
@@ -8,8 +8,7 @@ from typing import Any
 
 import altair as alt
 
-from reporting.charts.captions import count_points, explain_marks
-from reporting.charts.chart import Chart
+from reporting.charts.chart import Chart, count_points, explain_marks
 from reporting.charts.style import (
     HEIGHT,
     INK,
@@ -28,40 +27,8 @@ _CAP = "cap_w"
 _VALUE = "value"
 _MAX_LINEAR_RATIO = 4
 """Up to this ratio of the highest to the lowest value, an axis is linear."""
-_RATE = "items_per_s_per_accelerator"
 _EFFICIENCY = "items_per_joule"
-_SWEPT = {
-    "energy_gain_percent": (
-        "energy",
-        "energy saved, 100 (1 \u2212 E / E at the default cap)",
-    ),
-    "extra_time_percent": (
-        "time",
-        "extra time, 100 (t / t at the default cap \u2212 1)",
-    ),
-    "gain_minus_extra_time_points": ("balance", "energy gain minus extra time"),
-    "edp_gain_percent": (
-        "edp",
-        "decrease of the energy-delay product E t relative to the default cap",
-    ),
-    "eds_gain_k15_percent": (
-        "eds15",
-        "decrease of the energy-delay sum for an allowed ratio of time of 1.5",
-    ),
-    "eds_gain_k2_percent": (
-        "eds2",
-        "decrease of the energy-delay sum for an allowed ratio of time of 2",
-    ),
-}
-"""The end of the chart's id and the description of its column. The title of the chart is that of
-the column."""
 _SMALL_HEIGHT = 150
-
-
-def build_result_charts(table: ReportTable) -> list[Chart]:
-    """Throughput against cap."""
-    chart = _build_cap_chart(table, _RATE, "throughput", "Throughput against cap", "")
-    return [chart] if chart else []
 
 
 def build_clock_charts(table: ReportTable) -> list[Chart]:
@@ -71,28 +38,6 @@ def build_clock_charts(table: ReportTable) -> list[Chart]:
         _build_cap_chart(table, "sm_mhz", "sm", "SM clock against cap", about, _SMALL_HEIGHT),
         _build_cap_chart(table, "mem_mhz", "mem", "Memory clock against cap", about, _SMALL_HEIGHT),
     ]
-    return [chart for chart in candidates if chart]
-
-
-def build_sweep_charts(table: ReportTable) -> list[Chart]:
-    """Efficiency against cap with the peak, and gains and extra time relative to the default
-    cap."""
-    peak = "Larger points: most efficient comparable run of each sweep. "
-    candidates = [
-        _build_cap_chart(
-            table, _EFFICIENCY, "efficiency", "Efficiency against cap", peak, large_if="datum.best"
-        )
-    ]
-    for column in (column for column in table.columns if column.key in _SWEPT):
-        name, about = _SWEPT[column.key]
-        # Only for the extra time is a positive value bad.
-        better = "worse" if column.key == "extra_time_percent" else "better"
-        about = f"{_capitalize(about)}, for the same work; positive is {better}. "
-        candidates.append(
-            _build_cap_chart(
-                table, column.key, name, _capitalize(column.title), about, _SMALL_HEIGHT
-            )
-        )
     return [chart for chart in candidates if chart]
 
 
@@ -179,7 +124,3 @@ def _build_cap_chart(
     return Chart(
         f"{table.id}-{name}", title, f"{about}{explain_marks(data)}", alt_text, table, chart_spec
     )
-
-
-def _capitalize(text: str) -> str:
-    return text[0].upper() + text[1:]

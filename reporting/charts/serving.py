@@ -9,8 +9,8 @@ from typing import Any
 import altair as alt
 
 from reporting.charts.chart import Chart, name_sources
-from reporting.charts.hill import draw_labels
-from reporting.charts.label_layout import Plot, PlotPoint, place_labels
+from reporting.charts.labels.caps import draw_labels
+from reporting.charts.labels.layout import Plot, PlotPoint, place_labels
 from reporting.charts.style import (
     HEIGHT,
     ZERO_AXIS_SHARE,

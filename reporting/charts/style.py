@@ -34,6 +34,8 @@ HOVER_LAYER = "hover"
 ROW_NUMBER = "row_number"
 """Key of the number of a row in its table, from 0, which is added to the rows of a chart. It stays
 when a filter leaves out other rows."""
+POINT_PX = 4.7
+"""Radius of a point."""
 _TWO_COLUMNS_PX = 420
 NARROW_PX = 320
 """Width below which a chart has smaller letters and no labels at points, as on a phone."""
@@ -154,6 +156,14 @@ def select_numbers(data: Data, *keys: str) -> list[float]:
     return [float(v) for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
 
 
+def find_linear_domain(values: Sequence[float]) -> tuple[float, float]:
+    """The ends of a linear axis: a little beyond the values."""
+    low, high = min(values), max(values)
+    # A single value has no range, so the margin follows from its size.
+    margin = 0.06 * (high - low or abs(high) or 1)
+    return low - margin, high + margin
+
+
 def make_linear_axis(
     channel: Any, table: ReportTable, key: str, data: Data, field: str | None = None
 ) -> Any:
@@ -162,12 +172,9 @@ def make_linear_axis(
 
     `field` is the field drawn on the axis, by default `key`.
     """
-    values = select_numbers(data, key, f"{key}_low", f"{key}_high")
-    low, high = min(values), max(values)
-    # A single value has no range, so the margin follows from its size.
-    margin = 0.06 * (high - low or abs(high) or 1)
+    domain = find_linear_domain(select_numbers(data, key, f"{key}_low", f"{key}_high"))
     axis = alt.Axis(labelExpr=_GROUPED_DIGITS, tickCount=6)
-    scale = alt.Scale(domain=[low - margin, high + margin], nice=False, zero=False)
+    scale = alt.Scale(domain=list(domain), nice=False, zero=False)
     return channel(f"{field or key}:Q", title=table.get_column(key).label, axis=axis, scale=scale)
 
 
@@ -201,6 +208,16 @@ def make_zero_axis(channel: Any, field: str, title: str, highest: float, **optio
         axis=axis,
         scale=alt.Scale(domain=[0, highest * ZERO_AXIS_SHARE], nice=False),
         **options,
+    )
+
+
+def draw_lines(base: Any, styles: LineStyles, order: str, legend: bool = True) -> Any:
+    """Lines through the points of each line, in the order of the column `order`."""
+    legend_spec = styles.legend if legend else None
+    return base.mark_line(strokeWidth=1.3).encode(
+        order=f"{order}:Q",
+        stroke=alt.Stroke("line:N", scale=styles.colour, legend=legend_spec),
+        strokeDash=alt.StrokeDash("line:N", scale=styles.dash, legend=legend_spec),
     )
 
 

@@ -29,6 +29,7 @@ from reporting.sections.repeats import (
     make_limit_cells,
     make_run_cells,
 )
+from reporting.sections.sweeps.relative import RELATIVE_COLUMNS, make_relative_cells
 from rules.metrics.power.profile import with_node_overhead
 from rules.metrics.uncertainty.systematic import SENSOR_ACCURACY, compute_sensor_term
 from rules.workloads import Workload
@@ -43,6 +44,7 @@ def build_results_table(
     spread: ReportSpread | None = None,
 ) -> ReportTable:
     """Every result, in the order of `rows`. Without `spread`, results are not compared."""
+    relative_cells = make_relative_cells(rows)
     columns = add_mark_columns(
         *_SETTING_COLUMNS,
         *_make_result_figure_columns(workload.item, rows),
@@ -50,10 +52,16 @@ def build_results_table(
         Column("accelerator", "accelerator", hidden=True),
         Column("held", "cap held", hidden=True),
         *(Column(key, about, hidden=True, about=about) for key, about in _FRONT_COLUMNS.items()),
+        *(RELATIVE_COLUMNS if any(relative_cells) else ()),
         BOARD_LIMIT_COLUMN,
     )
     limit_cells = make_limit_cells(spread, JOULES)
-    cells = tuple(row_cells | limit_cells for row_cells in _make_all_result_cells(rows, link))
+    cells = tuple(
+        row_cells | relative | limit_cells
+        for row_cells, relative in zip(
+            _make_all_result_cells(rows, link), relative_cells, strict=True
+        )
+    )
     return ReportTable(id, title, columns, cells, RESULTS_ABOUT)
 
 

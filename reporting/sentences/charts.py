@@ -76,7 +76,7 @@ def list_titles(
     sweeps: Sequence[CapSweep],
     spread: ReportSpread,
 ) -> dict[str, str]:
-    """The titles of the charts of results and sweeps of a workload, by the ids of the charts."""
+    """The titles of the charts of results and axes of a workload, by the ids of the charts."""
     submitted = [row for row in rows if row.standing in ("closed", "open")]
     titles = {
         f"{workload.id}-results-efficiency": _write_efficiency_title(workload, rows, spread),
@@ -84,11 +84,9 @@ def list_titles(
     }
     effects = [effect for sweep in sweeps for effect in list_effects(sweep, spread)]
     cap_title = _write_cap_title(effects, workload.item)
-    titles |= {
-        f"{workload.id}-results-caps": cap_title or _write_printed_title(rows, workload.item),
-        f"{workload.id}-sweeps-caps": cap_title,
-        f"{workload.id}-sweeps-saving": cap_title,
-    }
+    printed_title = _write_printed_title(rows, workload.item)
+    for name in ("caps", "saving"):
+        titles[f"{workload.id}-results-{name}"] = cap_title or printed_title
     for axis in AXES:
         best_values = find_best_values(axis, submitted, spread)
         if len(best_values) == 1:

@@ -295,7 +295,7 @@ PARTS
   addEventListener("toggle", ({ target }) => { if (target.open && target.matches("details")) unfold(target); }, true);
   const panels = createPanels();
   const control = createControl();
-  window.wattmark = { tables, views, objects, visible, text, interval, chosen, choose, panels, redraws, unfold };
+  window.wattmark = { tables, views, objects, visible, text, interval, chosen, choose, panels, redraws, unfold, save, writeCsv };
   const downloads = document.querySelector("[data-everything]");
   for (const [label, name, getRows] of [
     ["Shown rows of all tables as JSON", "wattmark-selection.json", (id) => views[id].listRows()],

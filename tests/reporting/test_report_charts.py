@@ -29,7 +29,7 @@ from support.report.html import unpack_tables, unpack_values
 from reporting.charts import build_charts, compact, draw
 from reporting.charts.chart import Chart
 from reporting.charts.encoding import GREEN, PALETTE
-from reporting.charts.label_layout import Plot, PlotPoint, place_labels
+from reporting.charts.labels.layout import Plot, PlotPoint, place_labels
 from reporting.charts.render import to_svg
 from reporting.charts.style import ROW_NUMBER, assign_styles
 from reporting.page_data import share_cells, share_spec_values
@@ -41,8 +41,8 @@ from rules.metrics.power.profile import envelope, with_node_overhead
 def test_every_kind_of_table_has_its_charts() -> None:
     ends = {chart.id.removeprefix("resnet50-train-") for chart in list_charts()}
     assert ends == {
-        *("results-throughput", "results-efficiency", "results-energy", "hill-small"),
-        *("sweeps-efficiency", "sweeps-energy", "scaling-bars", "tuned-pairs"),
+        *("results-caps", "results-saving", "results-efficiency", "results-energy"),
+        *("hill-small", "scaling-bars", "tuned-pairs"),
         *("power-spread", "power-sm", "trace-1-power", "epochs-repeats"),
         *("llama3-8b-serve-serving-energy", "llama3-8b-serve-serving-throughput"),
         *("naive-factors-peak", "naive-factors-marks", "whole-nodes-8"),
@@ -97,9 +97,9 @@ def points_of(svg: str, colour: str) -> list[tuple[float, float]]:
 
 
 def test_points_of_the_picture_lie_where_the_rows_say() -> None:
-    (chart,) = [c for c in build_charts(make_results()) if c.id.endswith("-throughput")]
+    (chart,) = [c for c in build_charts(make_results()) if c.id.endswith("-caps")]
     (x0, y0), (x1, y1), (x2, y2) = points_of(to_svg(chart), GREEN)[-3:]
-    # Throughput is twice the cap: caps of 300, 500 and 700 W are equally far apart, on both axes.
+    # The figure is the cap over 100: caps of 300, 500 and 700 W are equally far apart on both axes.
     assert x1 - x0 == pytest.approx(x2 - x1, abs=0.2)
     assert y0 - y1 == pytest.approx(y1 - y2, abs=0.2)
     assert x1 > x0 and y1 < y0
@@ -153,7 +153,7 @@ def test_charts_are_drawn_in_processes_by_one_that_has_drawn_before() -> None:
         timeout=300,
         check=True,
     )
-    assert done.stdout.split() == [b"6", b"6", b"True"]
+    assert done.stdout.split() == [b"5", b"5", b"True"]
 
 
 _DRAW_TWICE = """
@@ -176,13 +176,12 @@ if __name__ == "__main__":
 def test_text_of_strangers_is_no_markup_in_a_picture() -> None:
     hostile = "<script>alert(1)</script>&amp;"
     made = make_results(make_result(400.0, 100.0, 1.0, line=hostile, model=hostile))
-    for one in draw([made])[made.id]:
-        assert "<script" not in one.svg
-        # The small chart has no legend, and no room for a label of this length.
-        is_named = any(
-            hostile in (text.text or "") for text in Xml.fromstring(one.svg).iter("text")
-        )
-        assert is_named != one.chart.id.endswith("hill-small")
+    named = set()
+    for drawn in draw([made])[made.id]:
+        assert "<script" not in drawn.svg
+        texts = [text.text or "" for text in Xml.fromstring(drawn.svg).iter("text")]
+        named |= {drawn.chart.id.rpartition("-")[2]} if any(hostile in t for t in texts) else set()
+    assert {"efficiency", "caps"} <= named, "the legends name the board"
 
 
 def test_what_is_in_doubt_or_cannot_be_looks_so() -> None:
@@ -254,7 +253,7 @@ def test_points_are_faint_unless_measured(fields: dict[str, Any], is_faint: bool
         for chart in build_charts(
             make_table("results", *(make_result(c, c, 900 / c, **fields) for c in (300.0, 700.0)))
         )
-        if chart.id.endswith("-throughput")
+        if chart.id.endswith("-caps")
     ]
     assert ('fill-opacity="0.3"' in to_svg(chart)) == is_faint
 

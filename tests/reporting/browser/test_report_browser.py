@@ -234,7 +234,7 @@ def test_axe_finds_nothing_serious(page: Any) -> None:
         "axe_playwright_python.sync_playwright", reason="axe-playwright-python is in the extra dev"
     )
     page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
-    draw_figure(page, "vitl16-train-results-throughput")
+    draw_figure(page, "vitl16-train-results-caps")
     found = axe.Axe().run(page).response["violations"]
     grave = {
         v["id"]: [n["target"] for n in v["nodes"]][:3]

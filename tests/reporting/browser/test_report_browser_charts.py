@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.report.browser import RATE, draw_figure, read_rows
+from support.report.browser import JOULES, RATE, draw_figure, read_rows
 from support.report.html import Element, Tree, read_lines, read_tables
 
 from reporting.report_table import Column
@@ -35,6 +35,7 @@ def without_n(text: str) -> str:
 
 _POINTS = ".live .role-mark.mark-symbol path[stroke-width='1.5']"
 """Rings of the front and crosses are drawn with other strokes."""
+_LABELS = ".live .role-mark.mark-text text"
 _POINT_AT = """([id, place]) => {
   const point = document.querySelectorAll(`#${id} POINTS`)[place];
   const at = { bubbles: true, clientX: 200, clientY: 200 };
@@ -46,9 +47,8 @@ _POINT_AT = """([id, place]) => {
 _AXES = """figure => {
   const at = (element) => element.getAttribute("transform").match(/-?[\\d.]+/g).map(Number);
   const own = [...figure.querySelectorAll(".live .role-axis")]
-    .filter((axis) => axis.querySelector(".role-axis-title"));
+    .filter((axis) => axis.querySelector(".role-axis-label text"));
   return own.map((axis) => ({
-    title: axis.querySelector(".role-axis-title text").textContent,
     labels: [...axis.querySelectorAll(".role-axis-label text")].map((label) => label.textContent),
     ticks: [...axis.querySelectorAll(".role-axis-tick line")].map(at),
   }));
@@ -76,7 +76,7 @@ def test_points_titles_tooltips_table_and_download_of_a_chart_hold_the_same(
     page: Any, whole_report: Path
 ) -> None:
     id = "vitl16-train-results"
-    figure = draw_figure(page, f"{id}-throughput")
+    figure = draw_figure(page, f"{id}-caps")
     with page.expect_download() as saved:
         page.locator(f"#{id} .tools").get_by_role("button", name="as CSV").click()
     downloaded = list(
@@ -89,20 +89,18 @@ def test_points_titles_tooltips_table_and_download_of_a_chart_hold_the_same(
         {c.title: in_tooltip(line.cells[c.key], c) for c in shown if line[c.key] is not None}
         for line in read_lines(parsed, id)
     ]
-    cap, rate = table.get_column("cap_w"), table.get_column(RATE)
-    axes = {axis["title"]: axis for axis in page.evaluate(_AXES, figure.element_handle())}
-    assert (
-        axes.keys() == {cap.label, rate.label}
-        and figure.locator("h4").inner_text() == "Throughput against cap"
-    )
+    cap, joules = table.get_column("cap_w"), table.get_column(JOULES)
+    axes = page.evaluate(_AXES, figure.element_handle())
+    titles = figure.locator(".role-axis-title text, .role-title text").all_text_contents()
+    assert titles == [cap.label, f"{joules.label} (lower is better)"]
     met = []
     for place, point in enumerate(figure.locator(_POINTS).all()):
         said = told(page, figure, place)
         assert said.pop("evidence")
         (row,) = [n for n, wanted in enumerate(cells) if said == wanted]
         at = [float(v) for v in re.findall(r"-?[\d.]+", point.get_attribute("transform"))]
-        for way, column in enumerate((cap, rate)):
-            value, beside = (on_axis(axes[column.label], way, at[way] + pixel) for pixel in (0, 1))
+        for way, column in enumerate((cap, joules)):
+            value, beside = (on_axis(axes[way], way, at[way] + pixel) for pixel in (0, 1))
             assert value == pytest.approx(
                 float(downloaded[row][column.key]), abs=abs(beside - value)
             ), "to a pixel"
@@ -152,7 +150,7 @@ def test_switch_moves_the_points_to_the_figures_with_node_share_and_is_in_the_ad
 
 
 def test_marks_of_a_chart_answer_the_keyboard_and_say_their_row(page: Any) -> None:
-    figure = draw_figure(page, "vitl16-train-results-throughput")
+    figure = draw_figure(page, "vitl16-train-results-caps")
     marks = figure.locator(".live path[aria-label]")
     assert marks.count() == len(read_rows(page, "vitl16-train-results")) > 2
     assert figure.locator(".live [tabindex='0']").count() == 1, "one stop of the Tab key a chart"
@@ -171,3 +169,131 @@ def test_marks_of_a_chart_answer_the_keyboard_and_say_their_row(page: Any) -> No
     page.keyboard.press("Escape")
     sync_api.expect(tip).to_be_hidden()
     assert figure.locator(".live [tabindex='0']").count() == 1
+
+
+def test_selector_of_the_cap_panel_moves_the_points_and_is_in_the_address(page: Any) -> None:
+    id = "resnet50-train-results"
+    figure = draw_figure(page, f"{id}-caps")
+    figure.get_by_label("show").select_option(label="throughput")
+    assert f"{id}-caps.metric={RATE}" in page.url
+    sync_api.expect(figure.locator(".role-title text")).to_have_text(re.compile("higher is better"))
+    rows = read_rows(page, id)
+    heights = [
+        float(re.findall(r"-?[\d.]+", point.get_attribute("transform") or "")[1])
+        for point in figure.locator(_POINTS).all()
+    ]
+    scale = np.polyfit([row[RATE] for row in rows], heights, 1)
+    assert list(np.polyval(scale, [row[RATE] for row in rows])) == pytest.approx(heights, abs=0.5)
+    page.reload()
+    again = draw_figure(page, f"{id}-caps")
+    assert again.get_by_label("show").input_value() == RATE
+
+
+def test_labels_of_the_hills_overlap_no_label_and_no_point_at_any_width(page: Any) -> None:
+    for width in (1440, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        for workload in ("resnet50-train", "llama3-8b-pretrain"):
+            figure = draw_figure(page, f"{workload}-results-efficiency")
+            page.wait_for_timeout(100)
+            boxes = figure.evaluate(_LABELS_AND_POINTS)
+            assert len(boxes["labels"]) >= 10
+            for n, label in enumerate(boxes["labels"]):
+                for other in (*boxes["labels"][:n], *boxes["points"]):
+                    assert not overlap(label, other), f"{workload} at {width} px"
+
+
+_LABELS_AND_POINTS = """figure => {
+  const box = (node) => {
+    const { x, y, width, height } = node.getBoundingClientRect();
+    return [x, y, x + width, y + height];
+  };
+  const shown = (node) => node.getAttribute("opacity") !== "0";
+  // The boxes of letters are higher than the letters, which have no parts below the line.
+  const cut = ([x, y, right, bottom], end) => [x, y + end, right, bottom - end];
+  const labels = [...figure.querySelectorAll("LABELS")].filter(shown).map(box);
+  return {
+    labels: labels.map((label) => cut(label, (label[3] - label[1]) / 5)),
+    points: [...figure.querySelectorAll("POINTS")].map(box),
+  };
+}""".replace("POINTS", _POINTS).replace("LABELS", _LABELS)
+
+
+def overlap(first: list[float], second: list[float]) -> bool:
+    """Whether two boxes have more than half a pixel in common, both ways."""
+    return all(
+        min(first[way + 2], second[way + 2]) - max(first[way], second[way]) > 0.5 for way in (0, 1)
+    )
+
+
+def test_figure_shows_and_saves_what_it_draws(page: Any) -> None:
+    id = "resnet50-train-results"
+    figure = draw_figure(page, f"{id}-saving")
+    rows = [row for row in read_rows(page, id) if row.get("energy_gain_percent") is not None]
+    figure.get_by_role("tab", name="Table").click()
+    lines = figure.locator(".rows tbody tr")
+    assert lines.count() == len(rows) > 2
+    assert lines.first.locator("th").inner_text() == rows[0]["line"]
+    page.keyboard.press("ArrowRight")
+    contents = {}
+    for end in ("SVG", "PNG", "CSV"):
+        with page.expect_download() as saved:
+            figure.get_by_role("button", name=end).click()
+        assert saved.value.suggested_filename == f"{id}-saving.{end.lower()}"
+        contents[end] = Path(saved.value.path()).read_bytes()
+    assert b"currentColor" not in contents["SVG"] and b"energy saved" in contents["SVG"]
+    assert contents["PNG"].startswith(b"\x89PNG")
+    downloaded = list(csv.DictReader(io.StringIO(contents["CSV"].decode())))
+    assert [float(row["energy_gain_percent"]) for row in downloaded] == [
+        pytest.approx(row["energy_gain_percent"]) for row in rows
+    ]
+
+
+def test_printing_a_figure_prints_it_alone_on_a_page_of_its_size(page: Any) -> None:
+    page.evaluate("() => { window.print = () => {}; }")
+    figure = draw_figure(page, "resnet50-train-results-efficiency")
+    figure.get_by_role("tab", name="Download").click()
+    figure.get_by_role("button", name="PDF").click()
+    page.emulate_media(media="print")
+    assert page.locator("main, header").filter(visible=True).count() == 0
+    assert page.locator("#figure-alone svg").is_visible()
+    pdf = page.pdf(prefer_css_page_size=True)
+    assert len(re.findall(rb"/Type\s*/Page\b", pdf)) == 1
+    assert page.locator("#figure-alone").count() == 0, "removed after the dialogue"
+
+
+def test_tooltip_of_a_touched_point_stays_on_a_narrow_screen(page: Any) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    figure = draw_figure(page, "resnet50-train-results-efficiency")
+    tip = page.locator("#vg-tooltip-element")
+    for place in (0, -1):
+        box = figure.locator(_POINTS).all()[place].bounding_box()
+        assert box is not None
+        page.mouse.click(box["x"] + box["width"] + 6, box["y"] + box["height"] / 2)
+        sync_api.expect(tip).to_be_visible()
+        shown = tip.bounding_box()
+        assert shown is not None
+        assert shown["x"] >= 0 and shown["x"] + shown["width"] <= 390
+
+
+def test_filter_draws_the_visible_rows_alone_within_0_2_s(page: Any) -> None:
+    id = "resnet50-train-results"
+    figure = draw_figure(page, f"{id}-efficiency")
+    duration_ms = page.evaluate(
+        """id => {
+          window.wattmark.visible = (table) => window.wattmark.objects(table)
+            .filter((row) => table !== id || row.model === "MI300X");
+          const begin = performance.now();
+          document.dispatchEvent(new CustomEvent("wattmark:filter"));
+          return performance.now() - begin;
+        }""",
+        id,
+    )
+    rows = [row for row in read_rows(page, id) if row["model"] == "MI300X"]
+    page.wait_for_function(
+        "([figure, marks, n]) => figure.querySelectorAll(marks).length === n",
+        arg=[figure.element_handle(), _POINTS, len(rows)],
+    )
+    caps = {f"{row['cap_w']:g}" for row in rows}
+    shown = figure.locator(f"{_LABELS}:not([opacity='0'])").all_text_contents()
+    assert shown and set(shown) <= caps, "labels stay with their rows"
+    assert duration_ms < 200

@@ -101,7 +101,7 @@ def test_section_and_chart_without_a_matching_row_are_hidden_and_say_so(page: An
 
 
 def test_control_bar_filters_the_points_of_drawn_charts(page: Any) -> None:
-    figure = draw_figure(page, f"{RESULTS}-throughput")
+    figure = draw_figure(page, f"{RESULTS}-caps")
     points = figure.locator(".mark-symbol path[tabindex]")
     before = points.count()
     choose(page, "board", "H100")

@@ -50,4 +50,4 @@ def test_pdf_has_the_size_of_the_svg_and_its_fonts(tmp_path: Path) -> None:
     assert b"/FontFile" in fonts and not re.search(rb"/Subtype\s*/Image", fonts)
     assert (svg.name, pdf.name) == (f"{chart.id}.svg", f"{chart.id}.pdf")
     text = svg.read_text(encoding="utf-8")
-    assert "currentColor" not in text and "cap_w, unit" in text
+    assert "currentColor" not in text and "items_per_joule, unit" in text

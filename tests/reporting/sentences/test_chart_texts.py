@@ -18,7 +18,7 @@ from reporting.sentences.charts import ChartText, describe_charts, list_titles
 from rules.workloads import workloads
 
 RESNET = workloads()["resnet50-train"]
-RESULTS, SWEEPS = "resnet50-train-results", "resnet50-train-sweeps"
+RESULTS = "resnet50-train-results"
 
 
 def get_titles(rows: Sequence[ResultRow], *sweeps: CapSweep) -> dict[str, str]:
@@ -80,13 +80,13 @@ def test_sweep_titles_state_the_greatest_saving_and_its_cost() -> None:
     rows = [make_capped_row(cap, rate) for cap, rate in ((400, 760), (500, 850), (700, 1000))]
     titles = get_titles(rows, make_sweep(rows))
     title = "node · tuned bf16 needs 25 % less energy per image at 400 W than at 700 W, for 32 % "
-    for chart_id in (f"{SWEEPS}-caps", f"{SWEEPS}-saving", f"{RESULTS}-caps"):
+    for chart_id in (f"{RESULTS}-caps", f"{RESULTS}-saving"):
         assert titles[chart_id] == f"{title}more time"
 
 
 def test_title_of_a_sweep_that_is_not_closed_says_so() -> None:
     rows = [make_capped_row(cap, rate, standing="open") for cap, rate in ((400, 760), (700, 1000))]
-    title = get_titles(rows, make_sweep(rows))[f"{SWEEPS}-caps"]
+    title = get_titles(rows, make_sweep(rows))[f"{RESULTS}-caps"]
     assert title.startswith("node · tuned bf16 (open) needs 25 % less energy")
 
 
@@ -94,13 +94,13 @@ def test_title_of_a_sweep_that_is_not_closed_says_so() -> None:
 def test_sweep_without_clear_savings_says_so(relative_error: float | None) -> None:
     rows = [make_capped_row(400, 760), make_capped_row(700, 1000)]
     titles = get_titles(rows, make_sweep(rows, relative_error))
-    assert titles[f"{SWEEPS}-caps"] == ("Energy per image cannot be told apart from that at 700 W")
+    assert titles[f"{RESULTS}-caps"] == ("Energy per image cannot be told apart from that at 700 W")
 
 
 def test_cap_that_did_not_hold_is_in_no_title() -> None:
     rows = [make_capped_row(cap, rate) for cap, rate in ((400, 990), (500, 850), (700, 1000))]
     rows[0] = replace(rows[0], cap_enforced=False)
-    assert "at 500 W" in get_titles(rows, make_sweep(rows))[f"{SWEEPS}-caps"]
+    assert "at 500 W" in get_titles(rows, make_sweep(rows))[f"{RESULTS}-caps"]
 
 
 def test_scaling_title_compares_with_perfect_scaling() -> None:

@@ -1,0 +1,1 @@
+"""Labels beside the points of charts."""
