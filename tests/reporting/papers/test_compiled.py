@@ -21,13 +21,11 @@ from reporting.papers.export import write_latex
 from reporting.papers.figures import write_figures
 from reporting.report_table import Column, ReportTable
 
-pytestmark = [
-    pytest.mark.xdist_group("whole-report"),  # one test process builds it, once
-    pytest.mark.skipif(
-        not all(map(shutil.which, ("pdflatex", "bibtex"))),
-        reason="needs pdflatex with IEEEtran and threeparttable: .ci/run installs them",
-    ),
-]
+pytestmark = pytest.mark.skipif(
+    not all(map(shutil.which, ("pdflatex", "bibtex"))),
+    reason="needs pdflatex with IEEEtran and threeparttable: .ci/run installs them",
+)
+with_whole_report = pytest.mark.xdist_group("whole-report")  # one test process builds it, once
 MAX_OVERFULL_PT = 1.0
 HOSTILE = (
     "\\end{document}",
@@ -68,12 +66,14 @@ def check_log(log: str) -> None:
     assert not re.findall("^Missing character.*", log, re.MULTILINE)
 
 
+@with_whole_report
 def test_exports_of_the_submissions_fit_two_columns(whole_report: Path, tmp_path: Path) -> None:
     for name in ("tables", "figures"):
         shutil.copytree(whole_report / name, tmp_path / name)
     check_log(compile_example(tmp_path / "tables"))
 
 
+@with_whole_report
 def test_exports_of_the_submissions_fit_one_column(whole_report: Path, tmp_path: Path) -> None:
     documents = [
         json.loads(path.read_text(encoding="utf-8"))
