@@ -2,16 +2,14 @@
 
 import json
 import math
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
 
 from reporting.charts.encoding import (
-    DASHES,
     FAINT,
-    PALETTE,
     Look,
     find_look,
 )
@@ -98,32 +96,7 @@ def assign_styles(data: Data) -> LineStyles:
     return _make_styles(looks, {line: label for label, line in lines_by_label.items()})
 
 
-def assign_line_styles(shapes: Mapping[str, str], published_lines: Set[str]) -> LineStyles:
-    """A colour for each line, whatever its board. `shapes` has the shape of the points of each
-    line. Published lines are dashed."""
-    looks = {
-        line: _LineLook(
-            colour=PALETTE[n % len(PALETTE)],
-            shape=shape,
-            dash=DASHES["published" if line in published_lines else "measured"],
-        )
-        for n, (line, shape) in enumerate(shapes.items())
-    }
-    return _make_styles(looks, {line: line for line in looks})
-
-
-@dataclass(frozen=True)
-class _LineLook:
-    """A look that does not follow from a board."""
-
-    colour: str
-    shape: str
-    dash: tuple[int, ...]
-
-
-def _make_styles(
-    looks: Mapping[str, Look | _LineLook], legend_labels: Mapping[str, str]
-) -> LineStyles:
+def _make_styles(looks: Mapping[str, Look], legend_labels: Mapping[str, str]) -> LineStyles:
     """The scales of lines by their names. `legend_labels` has the lines that stand in the legend,
     with their labels there."""
     lines = list(looks)
