@@ -28,6 +28,7 @@ from support.report.recomputed_page import ReportPage, join_repeats, list_settin
 from support.report.recomputed_results import (
     PER_JOULE,
     RATE,
+    Result,
     list_estimate_columns,
     read_paper,
     recompute_bundle,
@@ -119,6 +120,17 @@ def agree(row: Mapping[str, Any], wanted: Mapping[str, Any], told: str) -> int:
     return seen
 
 
+def list_facets(result: Result) -> dict[str, Any]:
+    """The numbers of a result that the control bar filters by."""
+    power = result.bundle.result["power"] if result.bundle else {}
+    return {
+        "cap_w": result.cap_w,
+        "count": result.count,
+        "batch": result.numbers.get("batch"),
+        "sm_clock_mhz": power.get("sm_clock_mhz"),
+    }
+
+
 def test_every_number_of_a_result_is_that_of_the_rules(whole: ReportPage) -> None:
     seen: dict[str, int] = {}
     traced: set[int] = set()
@@ -131,8 +143,7 @@ def test_every_number_of_a_result_is_that_of_the_rules(whole: ReportPage) -> Non
             ):
                 continue
             source = SOURCES_BY_ROW[kind](row) if kind in SOURCES_BY_ROW else SOURCES[kind]
-            # The facets that the control bar filters by are numbers too.
-            wanted = {"cap_w": result.cap_w, "count": result.count} | source(whole, result)
+            wanted = list_facets(result) | source(whole, result)
             name = f"{row.get('line') or row} in {table.id}"
             seen[kind] = seen.get(kind, 0) + agree(row, wanted, name)
             traced.add(id(result))
@@ -214,7 +225,7 @@ def test_peaks_are_those_of_the_rules(whole: ReportPage) -> None:
             assert between is not None
             low_w, high_w = between.cap_ci95_w or (None, None)
             wanted = {
-                "count": result.count,
+                **list_facets(result),
                 "default_cap_w": get_default_cap_w(runs),
                 "peak_cap_w": peak.cap_w,
                 **list_estimate_columns("peak_items_per_joule", peak.items_per_joule),
@@ -226,7 +237,7 @@ def test_peaks_are_those_of_the_rules(whole: ReportPage) -> None:
             }
             checked += agree(row, wanted, f"{row['line']} in {id}")
     # The repeats of one of the two sweeps do not bound the place of its interpolated peak.
-    assert checked == 13 + 15
+    assert checked == 14 + 16
 
 
 def test_power_over_time_is_that_of_the_samples(whole: ReportPage) -> None:

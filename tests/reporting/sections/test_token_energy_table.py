@@ -40,6 +40,7 @@ def make_row(prompt_tokens: int, output_tokens: int, concurrency: int = 512, **f
         "standing": "closed",
         "cap_w": 700.0,
         "sm_clock_mhz": None,
+        "batch_size": concurrency,
     }
     return SimpleNamespace(**{**row, **fields})
 
