@@ -92,6 +92,9 @@ def list_titles(
         if len(best_values) == 1:
             title = capitalize(describe_best_value(best_values[0], workload.item))
             titles[f"{workload.id}-{axis.name}-efficiency"] = title
+            # The chart of servers shows the same runs over their requests in flight.
+            if axis.name == "concurrency":
+                titles[f"{workload.id}-serving-energy"] = title
     return {chart_id: title for chart_id, title in titles.items() if title}
 
 

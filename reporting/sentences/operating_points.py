@@ -73,11 +73,15 @@ def _format_value(point: AxisPoint) -> str:
 
 def describe_best_value(best: BestValue, item: str) -> str:
     """The finding of a sweep as a title, without its name."""
-    title = best.axis.title
-    if not best.ties:
-        return f"{title} {best.value} needs the least energy per {item} of {best.count} values"
     values = join_words([best.value, *best.ties])
-    return f"{title} {values} need the least energy per {item} and cannot be told apart"
+    is_plural = bool(best.ties) or best.axis.name == "concurrency"
+    subject = (
+        f"{values} requests in flight"
+        if best.axis.name == "concurrency"
+        else f"{best.axis.title} {values}"
+    )
+    end = "and cannot be told apart" if best.ties else f"of {best.count} values"
+    return f"{subject} {'need' if is_plural else 'needs'} the least energy per {item} {end}"
 
 
 def describe_operating_point(

@@ -7,13 +7,20 @@ from typing import Any
 import pytest
 from support.report.chart_tables import list_charts
 from support.report.result_rows import make_run_row
-from support.report.sentence_rows import make_capped_row, make_printed_row, make_sweep
+from support.report.sentence_rows import (
+    make_axis_sweep,
+    make_capped_row,
+    make_printed_row,
+    make_sweep,
+)
 
 from reporting.charts import build_charts
 from reporting.report_table import Column, ReportTable
 from reporting.results_model import ResultRow
 from reporting.sections.repeats import NO_REPEATS, measure_spread
+from reporting.sections.sweeps.axes import AxisSweep, SweptAxis
 from reporting.sections.sweeps.caps import CapSweep
+from reporting.sentences import operating_points
 from reporting.sentences.charts import ChartText, describe_charts, list_titles
 from rules.workloads import workloads
 
@@ -224,3 +231,22 @@ def test_nodes_of_one_size_have_a_text_of_their_own() -> None:
     assert texts["whole-nodes-8"].alt.startswith(
         "2 published points: median 5\u202f000\u20136\u202f000 W; maximum "
     )
+
+
+def test_chart_of_servers_names_the_best_number_of_requests(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    workload = workloads()["llama3-8b-serve"]
+    rows = [
+        make_run_row(rate, "a", workload=workload.id, batch_size=batch)
+        for batch, rate in ((64, 500), (128, 1000))
+    ]
+
+    def find_sweeps(axis: SweptAxis, rows: Sequence[ResultRow]) -> list[AxisSweep]:
+        return [make_axis_sweep(rows)] if axis.name == "concurrency" else []
+
+    monkeypatch.setattr(operating_points, "find_axis_sweeps", find_sweeps)
+    titles = list_titles(workload, rows, [], NO_REPEATS)
+    title = "128 requests in flight need the least energy per token of 2 values"
+    assert titles["llama3-8b-serve-concurrency-efficiency"] == title
+    assert titles["llama3-8b-serve-serving-energy"] == title
