@@ -77,12 +77,6 @@ class Collected:
         """Whether there is a page of studies. A study may have no result yet."""
         return any(study.results for study in self.studies)
 
-    @property
-    def bundles_rejected(self) -> int:
-        """The number of bundles and files of published figures among `rejected`. The LOG,
-        waivers and the keyring do not count."""
-        return sum(verdict.standing not in NON_BUNDLE_STANDINGS for verdict in self.rejected)
-
 
 def collect(paths: Sequence[Path], keyring: Path | None = None, local: bool = False) -> Collected:
     """Check everything below `paths`. Bundles that pass give rows; those that failed or were

@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from urllib.parse import quote
@@ -22,6 +22,7 @@ from reporting.html.document import (
 )
 from reporting.html.tables import TableMarkup, format_finding
 from reporting.page_data import share_cells, share_spec_values
+from reporting.page_figures import PageFigures
 from reporting.page_model import PageModel, build_page_model
 from reporting.paper import Paper
 from reporting.report_table import (
@@ -38,26 +39,10 @@ from reporting.sections.nodes.power import SCOPE as NODE_SCOPE
 from reporting.sections.planning import DEFAULTS
 from rules import VERSION
 from rules.bundle_format.records import Json
-from rules.finding import Finding, Severity
 from rules.metrics.node.racks import TOLERANCE_W
 
 FORMAT = "wattmark-report/1"
 """The format of report.json."""
-
-
-@dataclass(frozen=True)
-class PassedBundles:
-    """How many bundles passed, and how many of them have warnings, or notes but no warning."""
-
-    count: int
-    with_warnings: int
-    with_notes_only: int
-
-    @classmethod
-    def count_findings(cls, findings: Sequence[Sequence[Finding]]) -> "PassedBundles":
-        """Count by the findings of each passed bundle. A waived error counts as a warning."""
-        warnings = sum(any(f.severity != Severity.NOTE for f in bundle) for bundle in findings)
-        return cls(len(findings), warnings, sum(map(bool, findings)) - warnings)
 
 
 def make_linker(output: Path) -> BundleLink:
@@ -87,14 +72,11 @@ def render_page(page: PageModel, output: Path, now: datetime) -> str:
         load_drawing_script(),
     )
     libraries = load_libraries()
-    rows = page.collected.rows
-    bundles = [row for row in rows if row.provenance is not None]
-    findings = page.collected.list_passed_findings()
     template = make_environment().get_template("report.html")
     return template.render(
         page=page,
-        render_table=TableMarkup(page).render,
-        drawn_charts=drawn_charts,
+        markup=TableMarkup(page),
+        figures=PageFigures(drawn_charts),
         table_data=embed_json(share_cells([to_record(table) for table in page.tables])),
         chart_specs=embed_json(share_spec_values(_collect_specs(drawn_charts))),
         about=embed_json(describe_report(page, now)),
@@ -105,11 +87,7 @@ def render_page(page: PageModel, output: Path, now: datetime) -> str:
         spread=page.spread,
         now=now,
         rules_version=VERSION,
-        bundle_count=len(findings)
-        + page.collected.bundles_rejected
-        + len(page.collected.withdrawn),
-        systems=sorted({row.system for row in bundles}),
-        passed=PassedBundles.count_findings(findings),
+        passed_count=len(page.collected.list_passed_findings()),
         local_label=page.collected.local_label,
         link=make_linker(output),
         study_page=quote(name_study_page(output).name)

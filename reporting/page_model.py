@@ -88,6 +88,16 @@ class PageModel:
     change_counts: ReportTable | None
 
     @property
+    def runs(self) -> list[ResultRow]:
+        """The runs of the bundles that passed."""
+        return [row for row in self.collected.rows if row.provenance is not None]
+
+    @property
+    def has_demo(self) -> bool:
+        """Whether a workload has demo runs."""
+        return any(section.demo for section in self.sections)
+
+    @property
     def tables(self) -> list[ReportTable]:
         """Every table, in the order of the page."""
         overview_tables = (
@@ -146,9 +156,12 @@ def build_page_model(
     changes = (
         compare_rounds(earlier.collected, collected, earlier.name, spread) if earlier else None
     )
+    sentences = build_page_sentences(rows, passed_findings, charted_tables, spread, link)
+    card_order = [card.workload for card in sentences.cards]
+    # Workloads with submitted results come first, in the order of the answer cards.
+    sections.sort(key=lambda s: (not s.submitted, card_order.index(s.workload.id)))
     return PageModel(
-        # Workloads with submitted results come first.
-        sections=sorted(sections, key=lambda section: not section.submitted),
+        sections=sections,
         workloads=overview.build_workloads_table(rows),
         systems_table=overview.build_systems_table(rows) if system_rows else None,
         findings=overview.build_findings_table(passed_findings, collected.rejected),
@@ -173,7 +186,7 @@ def build_page_model(
         ],
         evidence=overview.build_evidence_table(rows, link),
         spread=spread,
-        sentences=build_page_sentences(rows, passed_findings, charted_tables, spread, link),
+        sentences=sentences,
         collected=collected,
         earlier=earlier,
         changes=changes,

@@ -92,6 +92,8 @@ class ReportTable:
     """Every row has every key. Figures are rounded to `_DIGITS` significant digits."""
     about: str = ""
     """The note below the table."""
+    compact_keys: tuple[str, ...] = ()
+    """The columns that the page shows until a reader asks for more; empty for all columns."""
 
     def __post_init__(self) -> None:
         keys = self.keys

@@ -53,6 +53,16 @@ class TableMarkup:
         """The table without controls; the script of the page adds them."""
         # Hidden columns are for charts and downloads.
         columns = [column for column in table.columns if not column.hidden]
+        return self._render_columns(table, columns, "data-table")
+
+    def render_compact(self, table: ReportTable) -> Markup:
+        """The table with its compact columns only; empty if it has none."""
+        columns = [column for column in table.columns if column.key in table.compact_keys]
+        return self._render_columns(table, columns, "data-compact") if columns else Markup("")
+
+    def _render_columns(
+        self, table: ReportTable, columns: Sequence[Column], id_attribute: str
+    ) -> Markup:
         heads = "".join(self._render_head(column) for column in columns)
         body = "".join(self._render_row(table, row, columns) for row in table.rows)
         # The browser lays out rows when the reader scrolls to them, and reserves 40 px each before.
@@ -61,11 +71,12 @@ class TableMarkup:
             if len(table.rows) > _LAZY_ROWS
             else ""
         )
+        compact = " compact" if id_attribute == "data-compact" else ""
         return Markup(
             # With a label and a tabindex, readers without a mouse can scroll a wide table.
-            f'<div class="scroll{lazy_layout}" role="region" aria-label="{escape(table.title)}" '
-            'tabindex="0">\n'
-            f'<table data-table="{escape(table.id)}" '
+            f'<div class="scroll{compact}{lazy_layout}" role="region" '
+            f'aria-label="{escape(table.title)}" tabindex="0">\n'
+            f'<table {id_attribute}="{escape(table.id)}" '
             f'class="{_number_column_classes(columns)}">\n<caption>{escape(table.title)}</caption>\n'
             f"<thead><tr>{heads}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>\n</div>"
         )

@@ -96,9 +96,20 @@ def build_compare_table(
             for setting, name in zip(group, names, strict=True)
         ]
     title = f"{workload.title}: comparison with a baseline"
-    return ReportTable(
-        id, title, _make_compare_columns(workload.item), tuple(cells), format_about(spread)
-    )
+    columns = _make_compare_columns(workload.item)
+    return ReportTable(id, title, columns, tuple(cells), format_about(spread), COMPACT_KEYS)
+
+
+COMPACT_KEYS = (
+    "result",
+    RATE,
+    "rate_percent",
+    "rate_told",
+    JOULES,
+    "joules_percent",
+    "joules_told",
+    "evidence",
+)
 
 
 def _make_compare_columns(item: str) -> tuple[Column, ...]:

@@ -145,7 +145,22 @@ def build_what_if_table(
         return None
     limits = [spread.by_figure[name].get_single_limit_percent(False) for name in (RATE, JOULES)]
     about = WHAT_IF_ABOUT.format(*limits)
-    return ReportTable("what-if", "What-if analysis", WHAT_IF_COLUMNS, tuple(cells), about)
+    return ReportTable(
+        "what-if", "What-if analysis", WHAT_IF_COLUMNS, tuple(cells), about, COMPACT_KEYS
+    )
+
+
+COMPACT_KEYS = (
+    "result",
+    "workload",
+    "rank",
+    "score",
+    "joules_per_item",
+    "eur_per_million",
+    "gco2e_per_million",
+    "like",
+    "evidence",
+)
 
 
 WHAT_IF_ABOUT = (

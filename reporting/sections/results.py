@@ -62,9 +62,20 @@ def build_results_table(
             _make_all_result_cells(rows, link), relative_cells, strict=True
         )
     )
-    return ReportTable(id, title, columns, cells, RESULTS_ABOUT)
+    return ReportTable(id, title, columns, cells, RESULTS_ABOUT, COMPACT_KEYS)
 
 
+COMPACT_KEYS = (
+    "system",
+    "accelerators",
+    "variant",
+    "precision",
+    "cap_w",
+    "power_w",
+    "items_per_s_per_accelerator",
+    "joules_per_item",
+    "evidence",
+)
 _SETTING_COLUMNS = (
     Column("system", "system"),
     Column("accelerators", "accelerators"),

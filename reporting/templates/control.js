@@ -112,7 +112,7 @@
 
     // The sections with tables of results, and the ids of these tables.
     const sections = [...document.querySelectorAll("main section[id]")]
-      .map((section) => ({ section, ids: Object.keys(tables).filter((id) => "provenance" in (objects(id)[0] ?? {}) && document.getElementById(id)?.closest("section") === section) }))
+      .map((section) => ({ section, ids: Object.keys(tables).filter((id) => "standing" in (objects(id)[0] ?? {}) && document.getElementById(id)?.closest("section") === section) }))
       .filter(({ ids }) => ids.length);
 
     function update() {

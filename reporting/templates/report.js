@@ -15,6 +15,9 @@
   }
   const TABLES = "table[data-table], table[data-compact]";
   const MAX_ROWS = 200; // rows of a table in the document: sorting a thousand is slow
+  const MAX_COMPACT_ROWS = 10; // while the reader has asked for no more columns and filtered no rows
+  const MAX_PHONE_ROWS = 3;
+  const phone = matchMedia("(max-width: 44rem)");
   const tables = Object.fromEntries(stored.tables.map((t) => [t.id, t]));
   const columnDefaults = { unit: "", form: "text", digits: 4, about: "", interval: false, kinds: false, hidden: false };
   for (const table of Object.values(tables)) table.columns = table.columns.map((column) => ({ ...columnDefaults, ...column }));
@@ -157,7 +160,9 @@
     function apply() {
       if (!attached.length) return;
       const places = listPlaces();
-      const displayed = view.showAll ? places : places.slice(0, MAX_ROWS);
+      const isCompact = places.length === rows.length && attached.every((part) => part.isCompact);
+      const maxRows = isCompact ? (phone.matches ? MAX_PHONE_ROWS : MAX_COMPACT_ROWS) : MAX_ROWS;
+      const displayed = view.showAll ? places : places.slice(0, maxRows);
       const sort = chosen.get(`${id}.sort`) ?? "";
       for (const { body, lines, heads } of attached) {
         const shown = displayed.map((place) => lines[place]);
@@ -169,7 +174,7 @@
       const isWhole = places.length === rows.length;
       for (const button of saveAllButtons) button.hidden = isWhole;
       const rest = isWhole ? "" : `${grouped(String(places.length))} of `;
-      count.value = `${rest}${grouped(String(rows.length))} row${rows.length === 1 ? "" : "s"}${more.hidden ? "" : `, first ${MAX_ROWS} shown`}`;
+      count.value = `${rest}${grouped(String(rows.length))} row${rows.length === 1 ? "" : "s"}${more.hidden ? "" : `, first ${maxRows} shown`}`;
     }
 
     // Updates the cells of the given columns in one row.
@@ -223,7 +228,10 @@
         });
       }
       if (!attached.length) tableElement.closest(".scroll").before(tools);
-      attached.push({ body, lines, heads, columns });
+      attached.push({ body, lines, heads, columns, isCompact: "compact" in tableElement.dataset });
+      // On a phone a row is a card, and each of its cells has a label.
+      tableElement.classList.add("labelled");
+      for (const line of lines) columns.forEach((column, n) => { line.cells[n].dataset.label = column.title; });
       lines.forEach((line, place) => updateLine(line, columns, rows[place], [...changedKeys]));
       view.restore();
       apply();
@@ -292,6 +300,8 @@ PARTS
 
   for (const id of Object.keys(tables)) views[id] = createView(id);
   document.querySelectorAll(TABLES).forEach(attach);
+  document.querySelectorAll("details[open]").forEach(unfold);
+  phone.addEventListener("change", () => Object.values(views).forEach((view) => view.apply()));
   addEventListener("toggle", ({ target }) => { if (target.open && target.matches("details")) unfold(target); }, true);
   const panels = createPanels();
   const control = createControl();
@@ -326,7 +336,15 @@ PARTS
     clearTimeout(scrollTimer);
     scrollTimer = setTimeout(keepPlace, 200);
   }, { passive: true });
-  addEventListener("beforeprint", () => Object.values(views).forEach(showAllRows));
+  const printAll = element("button", { type: "button", textContent: "Print with appendix" });
+  printAll.addEventListener("click", () => {
+    document.documentElement.classList.add("appendix");
+    for (const details of document.querySelectorAll("details")) unfold(details);
+    Object.values(views).forEach(showAllRows);
+    print();
+  });
+  addEventListener("afterprint", () => document.documentElement.classList.remove("appendix"));
+  downloads.append(printAll);
   // A link to a place of the page keeps what was chosen.
   addEventListener("hashchange", () => {
     const at = restore();

@@ -145,7 +145,7 @@ def test_every_link_within_the_page_leads_somewhere(
     page, _ = report(published_below(submissions.root))
     found = {a.attributes["href"] for a in page.find("a") if a.attributes["href"].startswith("#")}
     assert {"#e1", "#llama3-8b-pretrain-caution-0"} <= found
-    tags = ("section", "li", "h3", "div", "details", "tr", "article", "figure")
+    tags = ("section", "li", "h3", "div", "details", "tr", "footer", "article", "figure")
     ids = [e.attributes["id"] for tag in tags for e in page.find(tag) if "id" in e.attributes]
     assert {to.removeprefix("#") for to in found} <= set(ids) and len(ids) == len(set(ids))
 
@@ -166,7 +166,7 @@ def test_rejected_bundle_shows_findings_and_no_figure(
 def test_page_of_nothing_that_passed_says_so(submissions: Submissions, report: Report) -> None:
     (submissions.add() / "log.txt.gz").write_bytes(b"no log")
     page, _ = report(submissions.root)
-    assert any(p.text.startswith("No result is compared") for p in page.find("p", class_="about"))
+    assert any(p.text.startswith("No result is compared") for p in page.find("p", class_="answer"))
     assert "workloads" not in list_table_ids(page)
     assert [a.text for nav in page.find("nav") for a in nav.find("a")][-1] == "Failed"
 
@@ -196,8 +196,8 @@ def test_published_rows_beside_submitted_ones(submissions: Submissions, report: 
         "166 % of 989 TFLOP/s dense bf16; if it is the sum of four GPUs" in reason
         for reason in reasons
     )
-    first = next(s for s in page.find("section") if s.attributes["id"] != "overview")
-    assert first.attributes["id"] == "resnet50-train"
+    sections = [s.attributes["id"] for s in page.find("section")]
+    assert sections[:3] == ["answer", "overview", "resnet50-train"]
     assert [len(results(page, standing)) for standing in ("open", "published")] == [1, 19]
     (row,) = read_lines(page, "resnet50-train-like")
     assert row["printed"] == 2148.6 and row["cap_w"] == 700

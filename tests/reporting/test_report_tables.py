@@ -117,7 +117,7 @@ def test_chart_holds_the_rows_and_titles_of_its_table(page: Element) -> None:
         told = json.dumps(specs[id])
         assert f'"{table.id}"' in told, "its data is that of the table"
         (chart,) = [c for c in build_charts(table) if c.id == id]
-        title, plot = next(figure.find("h4")).text, next(figure.find("div", class_="plot"))
+        title, plot = next(figure.find("h3")).text, next(figure.find("div", class_="plot"))
         # A generated title states the finding, with which the alternative text begins.
         alt = str(plot.attributes["aria-label"])
         assert title == chart.title or alt.startswith(f"{title}. ")

@@ -242,7 +242,11 @@ def build_rack_table(
         for group in groups.values()
         for basis in _list_bases(group)
     ]
-    return ReportTable("rack", "Rack planner", columns, tuple(cells)) if cells else None
+    if not cells:
+        return None
+    return ReportTable(
+        "rack", "Rack planner", columns, tuple(cells), compact_keys=("what", "basis", "nodes")
+    )
 
 
 _HIDDEN = (

@@ -19,8 +19,23 @@ def draw_figure(page: Any, id: str) -> Any:
     return figure
 
 
+def open_table(page: Any, id: str) -> None:
+    """Unfold the table of that id with all of its columns."""
+    page.evaluate(
+        """id => {
+          const place = document.getElementById(id);
+          const details = place.matches("details") ? place : place.querySelector("details.more");
+          if (!details) return;
+          details.open = true;
+          wattmark.unfold(details);
+        }""",
+        id,
+    )
+
+
 def read_column(page: Any, id: str, title: str) -> list[str]:
-    """The visible cells of a column."""
+    """The visible cells of a column. Unfolds its table."""
+    open_table(page, id)
     found: list[str] = page.evaluate(
         """([id, key]) => {
           const table = document.querySelector(`table[data-table="${id}"]`);
