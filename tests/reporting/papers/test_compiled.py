@@ -21,9 +21,20 @@ from reporting.papers.export import write_latex
 from reporting.papers.figures import write_figures
 from reporting.report_table import Column, ReportTable
 
+NEEDED = ("IEEEtran.cls", "IEEEtran.bst", "threeparttable.sty", "booktabs.sty", "ptmr7t.tfm")
+
+
+def has_latex() -> bool:
+    """Whether pdflatex, bibtex and the files that the exports need are installed."""
+    if not all(map(shutil.which, ("pdflatex", "bibtex", "kpsewhich"))):
+        return False
+    paths = subprocess.run(["kpsewhich", *NEEDED], capture_output=True, check=False)
+    return len(paths.stdout.splitlines()) == len(NEEDED)
+
+
 pytestmark = pytest.mark.skipif(
-    not all(map(shutil.which, ("pdflatex", "bibtex"))),
-    reason="needs pdflatex with IEEEtran and threeparttable: .ci/run installs them",
+    not has_latex(),
+    reason=f"needs pdflatex and bibtex with {', '.join(NEEDED)}: .ci/run installs them",
 )
 with_whole_report = pytest.mark.xdist_group("whole-report")  # one test process builds it, once
 MAX_OVERFULL_PT = 1.0
