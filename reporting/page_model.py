@@ -144,10 +144,7 @@ def build_page_model(
     fixed_work = build_fixed_work_table(rows, collected.papers, link)
     passed_findings = collected.list_passed_findings()
     system_rows = overview.group_by_system(rows)
-    nodes = [
-        *racks.list_measured_nodes(rows, link),
-        *racks.list_published_nodes(collected.papers),
-    ]
+    nodes = [*racks.list_measured_nodes(rows, link), *racks.list_published_nodes(collected.papers)]
     whole_nodes = racks.build_whole_nodes_table(nodes)
     section_tables = [table for section in sections for table in (*section.tables, *section.demo)]
     charted_tables = [
@@ -278,8 +275,7 @@ def _build_run_tables(
     prefix: str,
     spread: ReportSpread | None,
 ) -> Iterator[ReportTable]:
-    """The tables of sweeps, of scaling, of clocks and power, and of power over time. Without
-    `spread`, the rows are not compared."""
+    """The tables of sweeps, scaling and power. Without `spread`, the rows are not compared."""
     title_suffix = ", not compared" if prefix else ""
     if sweeps := find_sweeps(rows):
         yield build_sweep_table(

@@ -28,7 +28,8 @@ from reporting.charts.style import (
 from reporting.report_table import ReportTable
 
 _LIMIT = "board_limit_percent"
-SHADED = "Shaded: less than the board spread away from {}. "
+_HOLLOW = "Hollow points, last: the result is not compared; the tooltip gives the reason. "
+_SHADED = "Shaded: less than the board spread away from {}. "
 
 
 def build_energy_chart(table: ReportTable) -> list[Chart]:
@@ -73,18 +74,9 @@ def build_energy_chart(table: ReportTable) -> list[Chart]:
         write_names(base),
     ]
     if is_shaded:
-        lowest = (
-            runs.transform_filter(COMPARED)
-            .transform_aggregate(lowest=f"min({key})", limit=f"max({_LIMIT})")
-            .transform_calculate(span_end="datum.lowest * (1 + datum.limit / 100)")
-        )
-        layers.insert(0, shade(lowest, make_axis("lowest"), "span_end"))
-    hollow_note = (
-        "Hollow points, last: the result is not compared; the tooltip gives the reason. "
-        if not all(map(_may_win, drawn_rows))
-        else ""
-    )
-    shaded_note = SHADED.format("the lowest compared run") if is_shaded else ""
+        layers.insert(0, _shade_lowest(runs, key, make_axis))
+    hollow_note = "" if all(map(_may_win, drawn_rows)) else _HOLLOW
+    shaded_note = _SHADED.format("the lowest compared run") if is_shaded else ""
     return [
         Chart(
             f"{table.id}-energy",
@@ -99,6 +91,16 @@ def build_energy_chart(table: ReportTable) -> list[Chart]:
             source=name_sources(drawn_rows),
         )
     ]
+
+
+def _shade_lowest(runs: Any, key: str, make_axis: Callable[[str], Any]) -> Any:
+    """Shade the board spread above the lowest compared run."""
+    lowest = (
+        runs.transform_filter(COMPARED)
+        .transform_aggregate(lowest=f"min({key})", limit=f"max({_LIMIT})")
+        .transform_calculate(span_end="datum.lowest * (1 + datum.limit / 100)")
+    )
+    return shade(lowest, make_axis("lowest"), "span_end")
 
 
 def _may_win(row: Any) -> bool:
@@ -139,7 +141,7 @@ def build_scaling_chart(table: ReportTable) -> list[Chart]:
         perfect_scaling,
         write_names(base),
     ]
-    shaded_note = SHADED.format("perfect scaling") if select_numbers(drawn_rows, _LIMIT) else ""
+    shaded_note = _SHADED.format("perfect scaling") if select_numbers(drawn_rows, _LIMIT) else ""
     return [
         Chart(
             f"{table.id}-bars",
@@ -186,7 +188,7 @@ def build_tuned_chart(table: ReportTable) -> list[Chart]:
         draw_points(base.encode(x=make_axis(key)), styles, legend=False),
         write_names(base),
     ]
-    shaded_note = SHADED.format("the baseline") if select_numbers(drawn_rows, _LIMIT) else ""
+    shaded_note = _SHADED.format("the baseline") if select_numbers(drawn_rows, _LIMIT) else ""
     return [
         Chart(
             f"{table.id}-pairs",
