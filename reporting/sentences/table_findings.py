@@ -3,7 +3,7 @@ and power."""
 
 from collections.abc import Callable, Mapping, Sequence
 
-from reporting.report_table import TableRow
+from reporting.report_table import TableRow, escape_invisible
 from reporting.sections.repeats import RATE, ReportSpread
 from reporting.sentences.words import (
     capitalize,
@@ -53,7 +53,11 @@ def _describe_variants(rows: Sequence[TableRow], spread: ReportSpread) -> str:
             else "Variants and baseline cannot be told apart in throughput"
         )
     if len(rows) == 1:
-        return f"{format_percent(changes[0])} more throughput than the baseline variant"
+        variant = escape_invisible(str(rows[0].get("variant") or "other"))
+        return (
+            f"The {variant} variant has {format_percent(changes[0])} more throughput than the "
+            "baseline"
+        )
     verb = "has" if len(changes) == 1 else "have"
     return (
         f"{len(changes)} of {count_nouns(len(rows), 'variant')} {verb} "

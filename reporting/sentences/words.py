@@ -60,8 +60,9 @@ def format_percent(percent: float) -> str:
 
 
 def format_percent_range(percents: Sequence[float]) -> str:
-    """`11 % to 25 %`; one value if both look equal."""
-    low, high = format_percent(min(percents)), format_percent(max(percents))
+    """The sizes of changes in one direction: `11 % to 25 %`; one value if both look equal."""
+    sizes = [abs(percent) for percent in percents]
+    low, high = format_percent(min(sizes)), format_percent(max(sizes))
     return low if low == high else f"{low} to {high}"
 
 
@@ -85,8 +86,7 @@ def format_cap(cap_w: float | None) -> str:
 
 def count_nouns(count: int, noun: str) -> str:
     """`1 run`, `2 runs`."""
-    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
-    return f"{count} {noun if count == 1 else plural}"
+    return f"{count} {noun if count == 1 else f'{noun}s'}"
 
 
 def join_words(words: Sequence[str]) -> str:

@@ -126,11 +126,11 @@ def test_scaling_title_compares_with_perfect_scaling() -> None:
 
 def test_title_of_variants_follows_the_verdicts_of_the_table() -> None:
     rate = {"items_per_s_per_accelerator": 900, "baseline_rate": 500}
-    faster = {**rate, "rate_told": "higher", "rate_percent": 80.0}
+    faster = {**rate, "variant": "tuned", "rate_told": "higher", "rate_percent": 80.0}
     overlapping = {**rate, "rate_told": "intervals overlap", "rate_percent": 9.0}
     slower = {**rate, "rate_told": "lower", "rate_percent": -9.0}
     for rows, title in (
-        ([faster], "80 % more throughput than the baseline variant"),
+        ([faster], "The tuned variant has 80 % more throughput than the baseline"),
         ([faster, overlapping], "1 of 2 variants has 80 % more throughput than the baseline"),
         ([overlapping], "Variants and baseline cannot be told apart in throughput"),
         ([slower], "No variant has more throughput than its baseline"),
