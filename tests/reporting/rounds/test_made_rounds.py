@@ -35,7 +35,8 @@ def _copy_run(bundle: Path, later: Path) -> Path:
 def compared(tmp_path_factory: pytest.TempPathFactory, signing_key: Path) -> ComparedRounds:
     directory = tmp_path_factory.mktemp("rounds")
     earlier, later = (
-        Submissions(directory / name / "submissions", signing_key) for name in ("earlier", "later")
+        Submissions(directory / name / "submissions", signing_key)
+        for name in ("<b>earlier", "later")
     )
     chair = make_key(directory / "chair")
     for submissions in (earlier, later):
