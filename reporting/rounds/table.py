@@ -17,6 +17,17 @@ from reporting.sections.compare import COMPARISON_ABOUT, format_about, format_la
 from reporting.sections.repeats import Setting, make_repeat_cells
 from rules.workloads import workloads
 
+_COMPACT_KEYS = (
+    "line",
+    "change",
+    "workload",
+    "cap_w",
+    "rate_percent",
+    "joules_percent",
+    "reason",
+    "evidence",
+)
+
 
 def build_changes_table(changes: RoundChanges, link: BundleLink) -> ReportTable | None:
     """Each setting that is not unchanged; None without any."""
@@ -46,7 +57,12 @@ def build_changes_table(changes: RoundChanges, link: BundleLink) -> ReportTable 
         "the two means contain. ",
     )
     return ReportTable(
-        "changes", f"Changes since {changes.earlier_name}", columns, tuple(cells), about
+        "changes",
+        f"Changes since {changes.earlier_name}",
+        columns,
+        tuple(cells),
+        about,
+        compact_keys=_COMPACT_KEYS,
     )
 
 
