@@ -28,7 +28,7 @@ from support.committed_runs import find_reference_runs
 
 
 def main() -> None:
-    """Print seconds, memory, size, first paint and the time of a sort."""
+    """Print seconds, memory, size, first paint, and the times of a sort and of choices."""
     parser = argparse.ArgumentParser(description="How long bench-report takes with many bundles.")
     parser.add_argument("--bundles", type=int, default=1000)
     parser.add_argument(
@@ -98,7 +98,8 @@ def run(paths: list[Path], page: Path) -> int:
 
 
 def browse(page: Path) -> None:
-    """Print the first paint and the time of a sort of the longest table, each of five loads."""
+    """Print the first paint, the time of a sort of the longest table, and that of choices in the
+    control bar, each of five loads."""
     chromium = shutil.which("chromium")
     try:
         from playwright.sync_api import sync_playwright
@@ -120,6 +121,11 @@ def browse(page: Path) -> None:
                 time.sleep(0.05)
             sort_ms, rows = tab.evaluate(_SORT)
             print(f"first paint {paint_ms:.0f} ms; sort of {rows} rows {sort_ms:.0f} ms")
+            repaints_ms = tab.evaluate(_REPAINT)
+            print(
+                f"choice in the control bar to the second frame after it: {min(repaints_ms):.0f} "
+                f"to {max(repaints_ms):.0f} ms"
+            )
             tab.close()
         browser.close()
 
@@ -137,6 +143,25 @@ _SORT = """() => {
   button.click();
   longest.getBoundingClientRect();
   return [performance.now() - begin, longest.rows.length - 1];
+}"""
+
+_REPAINT = """async () => {
+  const nextFrame = () => new Promise(requestAnimationFrame);
+  const fields = document.getElementById("control-bar").elements;
+  const repaintsMs = [];
+  for (const [name, value] of [
+    ["board", "H200"], ["standing", "closed"], ["cap", "700"],
+    ["cap", ""], ["standing", ""], ["board", ""],
+  ]) {
+    await nextFrame();
+    const begin = performance.now();
+    fields[name].value = value;
+    fields[name].dispatchEvent(new Event("input", { bubbles: true }));
+    await nextFrame();
+    await nextFrame();
+    repaintsMs.push(performance.now() - begin);
+  }
+  return repaintsMs;
 }"""
 
 
