@@ -7,6 +7,7 @@ from conftest import Submissions, copy_evidence
 from support.bundles import make_other_run, rederive
 from support.report.report_runs import add_sweep, make_run_at_cap
 
+from reporting.charts import build_charts
 from reporting.collect import collect
 from reporting.page_model import build_page_model
 from reporting.report_table import ReportTable
@@ -88,6 +89,13 @@ def test_racks_are_planned_by_the_nodes_that_runs_measured(submissions: Submissi
     tables = build_tables(submissions)
     runs = tables["whole-nodes"].rows
     assert [row["what"] for row in runs] == ["2 \u00d7 H200"] * 2, "a rack is not a node"
+    for row in runs:
+        keys = ("min_w", "p5_w", "p25_w", "median_w", "p75_w", "p95_w", "max_w")
+        percentiles_w = [float(str(row[key])) for key in keys]
+        assert percentiles_w == sorted(percentiles_w)
+        assert percentiles_w[0] < percentiles_w[-1]
+    (chart,) = build_charts(tables["whole-nodes"])
+    assert (chart.id, chart.source) == ("whole-nodes-2", "2 bundles")
     usual = max(float(str(row["max_w"])) for row in runs)
     plans = {row["by"]: row for row in tables["rack"].rows}
     assert plans.keys() == {"rating", "max", "p99", "mean"}
