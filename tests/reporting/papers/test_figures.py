@@ -17,20 +17,33 @@ RESULTS = make_results(
 )
 
 
+def check_svg(svg: str, width_pt: int) -> None:
+    root = Xml.fromstring(svg)
+    width, unit = float(root.attrib["width"][:-2]), root.attrib["width"][-2:]
+    assert (width, unit) == (pytest.approx(width_pt * _PDF_POINTS, abs=0.01), "pt")
+    points_per_px = width / float(root.attrib["viewBox"].split()[2]) / _PDF_POINTS
+    sizes = [
+        float(text.attrib["font-size"].removesuffix("px")) * points_per_px
+        for text in root.iter("{http://www.w3.org/2000/svg}text")
+        if text.text
+    ]
+    assert sizes and min(sizes) >= 6.99 and max(sizes) <= 8.01
+
+
 @pytest.mark.parametrize("width_pt", [252, 516])
 def test_svg_has_the_width_of_the_paper_and_text_of_7_to_8_pt(width_pt: int) -> None:
     charts = build_charts(RESULTS)
     assert charts
     for chart in charts:
-        root = Xml.fromstring(draw_figure(chart, width_pt))
-        width, unit = float(root.attrib["width"][:-2]), root.attrib["width"][-2:]
-        assert (width, unit) == (pytest.approx(width_pt * _PDF_POINTS, abs=0.01), "pt")
-        points_per_px = width / float(root.attrib["viewBox"].split()[2]) / _PDF_POINTS
-        sizes = [
-            float(text.attrib["font-size"].removesuffix("px")) * points_per_px
-            for text in root.iter("{http://www.w3.org/2000/svg}text")
-        ]
-        assert sizes and min(sizes) >= 6.99 and max(sizes) <= 8.01, chart.id
+        check_svg(draw_figure(chart, width_pt), width_pt)
+
+
+@pytest.mark.xdist_group("whole-report")  # one test process builds it, once
+def test_figures_of_the_submissions_have_text_of_7_to_8_pt(whole_report: Path) -> None:
+    paths = list((whole_report / "figures").glob("*.svg"))
+    assert len(paths) > 20
+    for path in paths:
+        check_svg(path.read_text(encoding="utf-8"), 516)
 
 
 def test_pdf_has_the_size_of_the_svg_and_its_fonts(tmp_path: Path) -> None:
