@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from reporting.report_table import escape_invisible, format_signed
+from reporting.report_table import NO_BREAK, escape_invisible, format_signed
 from reporting.results_model import ResultRow
 from reporting.sections.repeats import JOULES, RATE, ReportSpread, Setting
 from reporting.sections.sweeps.caps import CapSweep, SweepPoint
@@ -104,7 +104,8 @@ def describe_effect(effect: CapEffect, item: str) -> str:
     text = f"{format_percent(energy.percent)} {direction} energy per {item}"
     if energy.ci95:
         low, high = sorted(abs(end) for end in energy.ci95)
-        text += f" (95 % interval {format_signed(low)} to {format_signed(high)} %)"
+        interval = f"{format_signed(low)} to {format_signed(high)}{NO_BREAK}%"
+        text += f" (95{NO_BREAK}% interval {interval})"
     if not time.counts:
         return f"{text} than at {effect.reference_w:g} W, in a time that cannot be told apart"
     direction = "more" if time.percent > 0 else "less"

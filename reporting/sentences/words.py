@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from reporting.report_table import Column, escape_invisible, format_number, format_value
+from reporting.report_table import NO_BREAK, Column, escape_invisible, format_number, format_value
 from reporting.results_model import Figure, ResultRow, format_accelerator_count
 from rules.workloads import Workload, pluralize_item
 
@@ -56,7 +56,9 @@ def format_percent(percent: float) -> str:
     """The size of a change without its sign: `24 %`, `3.8 %`."""
     size = abs(percent)
     # 9.96 would otherwise become `10.0`.
-    return f"{size:.0f} %" if round(size, 1) >= 10 else f"{size:.1f} %"
+    number = f"{size:.0f}" if round(size, 1) >= 10 else f"{size:.1f}"
+    # A line must not break before the sign.
+    return f"{number}{NO_BREAK}%"
 
 
 def format_percent_range(percents: Sequence[float]) -> str:

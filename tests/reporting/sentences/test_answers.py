@@ -170,7 +170,8 @@ def test_card_says_what_the_default_cap_costs() -> None:
     card = make_card(rows, make_sweep(rows))
     assert card.closed is not None
     assert card.closed.default_note == (
-        "At 400 W, 25 % less energy per image (95 % interval 24.57 to 25.05 %) and 32 % more time "
+        "At 400 W, 25\u202f% less energy per image (95\u202f% interval 24.57 to 25.05\u202f%) "
+        "and 32\u202f% more time "
         "than at 700 W, the default cap; 2 caps measured."
     )
     unsure = make_card(rows, make_sweep(rows, relative_error=0.2)).closed

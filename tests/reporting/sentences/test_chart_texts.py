@@ -56,7 +56,8 @@ def test_efficiency_title_names_the_best_setting_and_published_peaks() -> None:
         "NVIDIA H200, tuned bf16 needs the least energy per image: 0.7000 J/image"
     )
     assert titles[f"{RESULTS}-caps"] == (
-        "Published: 11 % less energy per image and 10 % less throughput at the most efficient cap "
+        "Published: 11\u202f% less energy per image and 10\u202f% less throughput at the most "
+        "efficient cap "
         "than at the highest"
     )
 
@@ -86,7 +87,10 @@ def test_chart_without_a_comparison_has_no_finding() -> None:
 def test_sweep_titles_state_the_greatest_saving_and_its_cost() -> None:
     rows = [make_capped_row(cap, rate) for cap, rate in ((400, 760), (500, 850), (700, 1000))]
     titles = get_titles(rows, make_sweep(rows))
-    title = "node · tuned bf16 needs 25 % less energy per image at 400 W than at 700 W, for 32 % "
+    title = (
+        "node · tuned bf16 needs 25\u202f% less energy per image at 400 W than at 700 W, "
+        "for 32\u202f% "
+    )
     for chart_id in (f"{RESULTS}-caps", f"{RESULTS}-saving"):
         assert titles[chart_id] == f"{title}more time"
 
@@ -94,7 +98,7 @@ def test_sweep_titles_state_the_greatest_saving_and_its_cost() -> None:
 def test_title_of_a_sweep_that_is_not_closed_says_so() -> None:
     rows = [make_capped_row(cap, rate, standing="open") for cap, rate in ((400, 760), (700, 1000))]
     title = get_titles(rows, make_sweep(rows))[f"{RESULTS}-caps"]
-    assert title.startswith("node · tuned bf16 (open) needs 25 % less energy")
+    assert title.startswith("node · tuned bf16 (open) needs 25\u202f% less energy")
 
 
 @pytest.mark.parametrize("relative_error", [0.3, None])
@@ -130,8 +134,8 @@ def test_title_of_variants_follows_the_verdicts_of_the_table() -> None:
     overlapping = {**rate, "rate_told": "intervals overlap", "rate_percent": 9.0}
     slower = {**rate, "rate_told": "lower", "rate_percent": -9.0}
     for rows, title in (
-        ([faster], "The tuned variant has 80 % more throughput than the baseline"),
-        ([faster, overlapping], "1 of 2 variants has 80 % more throughput than the baseline"),
+        ([faster], "The tuned variant has 80\u202f% more throughput than the baseline"),
+        ([faster, overlapping], "1 of 2 variants has 80\u202f% more throughput than the baseline"),
         ([overlapping], "Variants and baseline cannot be told apart in throughput"),
         ([slower], "No variant has more throughput than its baseline"),
     ):
@@ -211,7 +215,7 @@ def test_title_of_repeats_has_their_greatest_distance() -> None:
     rows = [{"off_mean_percent": -1.5, "runs": 2}, {"off_mean_percent": 1.5, "runs": 2}]
     table = make_table("epochs", *rows, {"off_mean_percent": 0.0, "runs": 1})
     text = get_text(table, "repeats")
-    assert text.title == "Repeats differ by up to 1.5 % from the mean energy of their setting"
+    assert text.title == "Repeats differ by up to 1.5\u202f% from the mean energy of their setting"
     assert "2 measured points: off_mean_percent \u22121.500 to 1.500." in text.alt
 
 

@@ -38,8 +38,9 @@ def answer(rows: Sequence[ResultRow], *sweeps: CapSweep) -> Mapping[str, tuple[s
 def test_measured_cap_states_saving_cost_and_interval() -> None:
     rows = [make_capped_row(500, 900), make_capped_row(700, 1000)]
     assert answer(rows, make_sweep(rows))["capping"] == (
-        "Measured: node · tuned bf16 at 500 W: 21 % less energy per image (95 % interval 20.38 to "
-        "20.89 %) and 11 % more time than at 700 W.",
+        "Measured: node · tuned bf16 at 500 W: 21\u202f% less energy per image (95\u202f% "
+        "interval 20.38 to "
+        "20.89\u202f%) and 11\u202f% more time than at 700 W.",
     )
 
 
@@ -73,7 +74,8 @@ def test_published_caps_are_stated_as_published_and_uncertain() -> None:
     rows.append(make_printed_row(200, 900, cap_enforced=False))
     assert answer(rows)["capping"] == (
         "No run measured a lower cap.",
-        "Published: H200 in Paper 2026, against 700 W: at 500 W 10 % less throughput and 21 % less "
+        "Published: H200 in Paper 2026, against 700 W: at 500 W 10\u202f% less throughput and "
+        "21\u202f% less "
         "energy per image. Power is assumed equal to the cap and no interval is printed, so the "
         "uncertainty is not known.",
     )
@@ -115,7 +117,7 @@ def test_node_share_is_assumed_without_a_node_meter() -> None:
     row = make_run_row(1000, "a", mean_power_w=make_figure(475))
     assert answer([row])["node"] == (
         "No node meter measured this setting. With 100 W per 4 accelerators, as Mayr et al. 2026 "
-        "assume, efficiency is 5.0 % lower: 2.000 images/J.",
+        "assume, efficiency is 5.0\u202f% lower: 2.000 images/J.",
     )
 
 

@@ -19,7 +19,7 @@ UNIT = r"(?:images|tokens)/[sJ]|J/(?:image|token)|W"
 AMOUNT = re.compile(rf"({NUMBER})(?:(?:\u2013| ± )({NUMBER}))? ({UNIT})\b")
 _COSTS = ("eur_per_million", "gco2e_per_million")
 PRINTED_CHANGE = re.compile(
-    r"at (\d+) W ([\d.]+) % (less|more) throughput and ([\d.]+) % (less|more) energy"
+    r"at (\d+) W ([\d.]+)\s% (less|more) throughput and ([\d.]+)\s% (less|more) energy"
 )
 
 
@@ -140,7 +140,7 @@ def test_printed_changes_are_those_of_the_tables(page: PageModel) -> None:
                         ("joules_per_item", joules, joules_way),
                     ):
                         change = 100 * (float(row[key] or 0) / float(reference[key] or 0) - 1)
-                        assert format_percent(change) == f"{size} %"
+                        assert format_percent(change) == f"{size}{NO_BREAK}%"
                         assert (change < 0) == (way == "less")
                         count += 1
     assert count > 40

@@ -15,16 +15,16 @@ from reporting.sentences.words import (
 
 @pytest.mark.parametrize(
     ("percent", "text"),
-    [(24.4, "24 %"), (-24.6, "25 %"), (9.96, "10 %"), (9.94, "9.9 %"), (0.04, "0.0 %")],
+    [(24.4, "24"), (-24.6, "25"), (9.96, "10"), (9.94, "9.9"), (0.04, "0.0")],
 )
 def test_percent_has_no_sign_and_two_digits(percent: float, text: str) -> None:
-    assert format_percent(percent) == text
+    assert format_percent(percent) == f"{text}\u202f%"
 
 
 def test_range_of_percents_goes_from_the_smallest_change_to_the_largest() -> None:
-    assert format_percent_range([-52.0, -24.0]) == "24 % to 52 %"
-    assert format_percent_range([24.0, 52.0]) == "24 % to 52 %"
-    assert format_percent_range([24.1, 24.2]) == "24 %"
+    assert format_percent_range([-52.0, -24.0]) == "24\u202f% to 52\u202f%"
+    assert format_percent_range([24.0, 52.0]) == "24\u202f% to 52\u202f%"
+    assert format_percent_range([24.1, 24.2]) == "24\u202f%"
 
 
 def test_range_has_one_value_if_both_look_equal() -> None:
