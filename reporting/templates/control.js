@@ -47,6 +47,7 @@
         Object.assign(view.rows[place], isNodeScope ? ofNodes : ofAccelerators);
         view.updateCells(place, ["joules_per_item", "items_per_joule"]);
       }
+      for (const view of new Set(changes.map((change) => change.view))) for (const redraw of redraws[view.id] ?? []) redraw();
     };
   }
 
@@ -92,15 +93,16 @@
       }
     }
 
+    const leaders = [...document.querySelectorAll("[data-facets]")].map((leader) => [leader, JSON.parse(leader.dataset.facets)]);
+
     // Hides charts and cards without a row that is left. A section without one says so.
     function hideEmptyParts() {
       for (const figure of document.querySelectorAll("figure.chart[data-table]")) {
         const rows = objects(figure.dataset.table);
         figure.hidden = rows.length > 0 && !rows.some((row) => matches(row));
       }
-      for (const card of document.querySelectorAll("[data-workload]")) {
-        card.hidden = !objects(`${card.dataset.workload}-results`).some((row) => matches(row));
-      }
+      for (const [leader, facets] of leaders) leader.hidden = !matches(facets);
+      for (const card of document.querySelectorAll(".card")) card.hidden = card.querySelector(".leader") !== null && !card.querySelector(".leader:not([hidden])");
       for (const { section, ids } of sections) {
         const isEmpty = !ids.some((id) => objects(id).some((row) => matches(row)));
         const notice = section.querySelector(":scope > .empty");

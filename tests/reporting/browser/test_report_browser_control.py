@@ -119,6 +119,22 @@ def test_control_bar_filters_the_points_of_drawn_charts(page: Any) -> None:
     sync_api.expect(points).to_have_count(before)
 
 
+def test_control_bar_hides_answers_that_do_not_match(shared_page: Any) -> None:
+    page = shared_page
+    leaders = page.locator("[data-facets]")
+    facets = [
+        json.loads(text) for text in leaders.evaluate_all("e => e.map((l) => l.dataset.facets)")
+    ]
+    assert {"H100", "H200"} <= {leader["model"] for leader in facets}
+    choose(page, "board", "H100")
+    for leader, known in zip(leaders.all(), facets, strict=True):
+        assert leader.is_visible() == (known["model"] == "H100")
+    choose(page, "precision", "fp8")
+    assert page.locator(".card:visible").count() == 0
+    page.get_by_role("button", name="Reset").click()
+    assert page.locator(".leader:visible").count() == len(facets)
+
+
 def test_shared_address_opens_with_the_same_state_at_the_same_place(
     page: Any, browser: Any
 ) -> None:
