@@ -105,6 +105,15 @@ def test_points_of_the_picture_lie_where_the_rows_say() -> None:
     assert x1 > x0 and y1 < y0
 
 
+def test_point_whose_cap_did_not_hold_is_hollow_at_its_requested_cap() -> None:
+    doubted = make_result(500.0, 500.0, 2.0, line="b", power_w=560.0, doubt="It did not hold.")
+    (chart,) = [c for c in build_charts(make_results(doubted)) if c.id.endswith("-caps")]
+    svg = to_svg(chart)
+    xs = [round(x) for x, _ in points_of(svg, GREEN)[-4:]]
+    assert len(set(xs)) == 3, "two of the points are at 500 W"
+    assert svg.count('fill-opacity="0"') == 1
+
+
 @pytest.mark.parametrize("shape", ["circle", "square", "diamond", "triangle-up", "cross"])
 def test_short_picture_draws_the_same_shapes(shape: str) -> None:
     import vl_convert

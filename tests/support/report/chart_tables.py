@@ -23,6 +23,7 @@ RATE, PER_JOULE, NODE = (
 )
 NUMBERS = (
     "cap_w",
+    "power_w",
     RATE,
     PER_JOULE,
     NODE,
