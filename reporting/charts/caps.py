@@ -122,7 +122,6 @@ def _build_panel(table: ReportTable) -> Chart | None:
             alt.layer(*layers, title=_write_title(metrics, table)).add_params(choice),
             EFFICIENCY_HEIGHT,
         ),
-        better=metrics[0].better,
         source=name_sources(data),
     )
 

@@ -162,7 +162,7 @@
   function printFigure({ figure, live }) {
     const { width } = live.getBoundingClientRect();
     const alone = create("div", { id: "figure-alone", style: `width: ${Math.ceil(width)}px` });
-    alone.append(...[figure.querySelector("h4"), live.querySelector("svg"), figure.querySelector("figcaption")].filter(Boolean).map((part) => part.cloneNode(true)));
+    alone.append(...[figure.querySelector("h3, h4"), live.querySelector("svg"), figure.querySelector("figcaption")].filter(Boolean).map((part) => part.cloneNode(true)));
     document.body.append(alone);
     const size = create("style", {}, `@page { size: ${Math.ceil(width) + 32}px ${Math.ceil(alone.getBoundingClientRect().height) + 32}px; margin: 0; }`);
     document.head.append(size);
@@ -197,7 +197,7 @@
       chart.updateTable();
     }
     chart.updateTable = () => rows.replaceChildren(...(views[1][1].hidden ? [] : [createTable(chart)]));
-    const list = create("div", { class: "views", role: "tablist", "aria-label": `views of ${figure.querySelector("h4")?.textContent ?? figure.id}` }, ...tabs);
+    const list = create("div", { class: "views", role: "tablist", "aria-label": `views of ${figure.querySelector("h3, h4")?.textContent ?? figure.id}` }, ...tabs);
     list.addEventListener("click", ({ target }) => tabs.includes(target) && select(tabs.indexOf(target)));
     list.addEventListener("keydown", (event) => {
       const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
