@@ -19,6 +19,7 @@ from reporting.html.document import (
     make_environment,
     make_policy,
     read_page_script,
+    shorten_script,
 )
 from reporting.html.tables import TableMarkup, format_finding
 from reporting.page_data import share_cells, share_spec_values
@@ -69,7 +70,7 @@ def render_page(page: PageModel, output: Path, now: datetime) -> str:
     drawn_charts = draw(page.tables, page.sentences.chart_texts)
     scripts = (
         read_page_script("control.js", "panels.js"),
-        load_drawing_script(),
+        shorten_script(load_drawing_script()),
     )
     libraries = load_libraries()
     template = make_environment().get_template("report.html")

@@ -54,7 +54,8 @@ def share_cells(records: Sequence[Json]) -> Json:
     """Records of tables, with each longer value that several cells hold stored once.
 
     The cell `[n]` stands for `shared[n]`, the cell `[]` for the value of the row above, and `[-n]`
-    for n cells `[]` in a row. Tables with equal columns and keys share them, at `head` in `heads`.
+    for n cells `[]` in a row. `heads` has the places of the columns of each table in `columns`. The
+    keys of a table follow from its columns (`Column.keys`).
     """
     counts = Counter(
         cell
@@ -83,14 +84,23 @@ def share_cells(records: Sequence[Json]) -> Json:
             for place, row in enumerate(table_rows)
         ]
 
-    heads: dict[str, int] = {}
+    columns: dict[str, int] = {}
+    heads: dict[tuple[int, ...], int] = {}
     tables = []
     for record in records:
         table = {key: value for key, value in record.items() if key not in _HEAD}
         # Many tables have the same columns, for example all tables of power over time.
-        head = heads.setdefault(json.dumps({key: record[key] for key in _HEAD}), len(heads))
+        places_of_columns = tuple(
+            columns.setdefault(json.dumps(column), len(columns)) for column in record["columns"]
+        )
+        head = heads.setdefault(places_of_columns, len(heads))
         tables.append({**table, "head": head, "rows": shorten_rows(record["rows"])})
-    return {"tables": tables, "shared": shared, "heads": [json.loads(head) for head in heads]}
+    return {
+        "tables": tables,
+        "shared": shared,
+        "heads": list(heads),
+        "columns": [json.loads(column) for column in columns],
+    }
 
 
 def _fold_empty_cells(cells: Sequence[Any]) -> list[Any]:

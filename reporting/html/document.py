@@ -4,6 +4,7 @@ scripts."""
 import base64
 import hashlib
 import json
+import re
 import zlib
 from collections.abc import Sequence
 from importlib.resources import files
@@ -28,7 +29,9 @@ def make_environment() -> Environment:
         # Names of systems and signers come from strangers.
         finalize=lambda value: escape_invisible(value) if type(value) is str else value,
     )
-    environment.filters.update(count_findings=count_findings, pluralize=pluralize)
+    environment.filters.update(
+        count_findings=count_findings, pluralize=pluralize, shorten_style=shorten_style
+    )
     return environment
 
 
@@ -40,7 +43,7 @@ def read_template(name: str) -> str:
 def read_page_script(*parts: str) -> str:
     """The script of a page: that of tables and search, with the parts of this page in its scope."""
     texts = (read_template(name) for name in ("search.js", *parts))
-    return read_template("report.js").replace("PARTS\n", "\n".join(texts))
+    return shorten_script(read_template("report.js").replace("PARTS\n", "\n".join(texts)))
 
 
 PLOT_PARTS = tuple(f"study/{name}.js" for name in ("all_rows", "plot", "labels", "export"))
@@ -57,6 +60,16 @@ def embed_json(value: object) -> Markup:
 def compress_text(text: str) -> str:
     """The text compressed with zlib, as base64. `DecompressionStream("deflate")` reads it."""
     return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
+
+
+def shorten_script(script: str) -> str:
+    """The script without indentation and without lines that are comments."""
+    return re.sub(r"^\s+(//.*\n)?|^//.*\n", "", script, flags=re.MULTILINE)
+
+
+def shorten_style(style: str) -> Markup:
+    """The style sheet without indentation and comments."""
+    return Markup(re.sub(r"/\*.*?\*/\s*|^\s+", "", style, flags=re.DOTALL | re.MULTILINE))
 
 
 def make_policy(scripts: Sequence[str]) -> str:

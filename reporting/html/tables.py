@@ -1,6 +1,7 @@
 """Tables as HTML."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from markupsafe import Markup, escape
 
@@ -63,7 +64,12 @@ class TableMarkup:
     def _render_columns(
         self, table: ReportTable, columns: Sequence[Column], id_attribute: str
     ) -> Markup:
-        heads = "".join(self._render_head(column) for column in columns)
+        compact = " compact" if id_attribute == "data-compact" else ""
+        # The script adds the tooltips of compact tables.
+        heads = "".join(
+            self._render_head(replace(column, about="") if compact else column)
+            for column in columns
+        )
         body = "".join(self._render_row(table, row, columns) for row in table.rows)
         # The browser lays out rows when the reader scrolls to them, and reserves 40 px each before.
         lazy_layout = (
@@ -71,7 +77,6 @@ class TableMarkup:
             if len(table.rows) > _LAZY_ROWS
             else ""
         )
-        compact = " compact" if id_attribute == "data-compact" else ""
         return Markup(
             # With a label and a tabindex, readers without a mouse can scroll a wide table.
             f'<div class="scroll{compact}{lazy_layout}" role="region" '

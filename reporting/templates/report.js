@@ -6,8 +6,12 @@
   // The inverse of share_cells in page_data.py. A value that several cells hold is stored once: [n] stands for shared[n], [] for the
   // value of the row above, and [-n] for n cells with [].
   const stored = JSON.parse(document.getElementById("tables").textContent);
+  const columnDefaults = { unit: "", form: "text", digits: 4, about: "", interval: false, kinds: false, hidden: false };
+  // As Column.keys in reporting/report_table.py.
+  const listKeys = ({ key, interval, kinds }) => [key, ...(interval ? [`${key}_low`, `${key}_high`, `${key}_n`] : []), ...(kinds ? [`${key}_kind`] : [])];
   for (const table of stored.tables) {
-    Object.assign(table, stored.heads[table.head]);
+    table.columns = stored.heads[table.head].map((place) => ({ ...columnDefaults, ...stored.columns[place] }));
+    table.keys = table.columns.flatMap(listKeys);
     const previousRow = [];
     const restoreCell = (cell, n) => (!Array.isArray(cell) ? cell : cell.length ? stored.shared[cell[0]] : previousRow[n]);
     const unfold = (row) => row.flatMap((cell) => (Array.isArray(cell) && cell[0] < 0 ? Array(-cell[0]).fill([]) : [cell]));
@@ -16,11 +20,9 @@
   const TABLES = "table[data-table], table[data-compact]";
   const MAX_ROWS = 200; // rows of a table in the document: sorting a thousand is slow
   const MAX_COMPACT_ROWS = 10; // while the reader has asked for no more columns and filtered no rows
-  const MAX_PHONE_ROWS = 3;
+  const MAX_PHONE_ROWS = 2;
   const phone = matchMedia("(max-width: 44rem)");
   const tables = Object.fromEntries(stored.tables.map((t) => [t.id, t]));
-  const columnDefaults = { unit: "", form: "text", digits: 4, about: "", interval: false, kinds: false, hidden: false };
-  for (const table of Object.values(tables)) table.columns = table.columns.map((column) => ({ ...columnDefaults, ...column }));
   const objectsByTable = {};
   const views = {};
   const redraws = {}; // functions that draw the charts of a table again
@@ -214,6 +216,7 @@
     function attach(tableElement) {
       const heads = [...tableElement.tHead.rows[0].cells];
       const columns = heads.map((head) => table.columns.find((column) => column.key === head.dataset.key));
+      columns.forEach(({ about: tooltip }, n) => { heads[n].title = tooltip; });
       const [body] = tableElement.tBodies;
       const lines = [...body.rows];
       for (const head of heads) {

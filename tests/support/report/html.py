@@ -125,6 +125,18 @@ def read_embedded(page: Element, id: str) -> Any:
     return document
 
 
+def read_head(stored: Any, head: int) -> dict[str, Any]:
+    """The columns of a table, and the keys that they add to a row."""
+    columns = [stored["columns"][place] for place in stored["heads"][head]]
+    names = {field.name for field in fields(Column)}
+    keys = [
+        key
+        for column in columns
+        for key in Column(**{k: v for k, v in column.items() if k in names}).keys
+    ]
+    return {"columns": columns, "keys": keys}
+
+
 def unpack_tables(stored: Any) -> list[Any]:
     """The inverse of `reporting.page_data.share_cells`."""
 
@@ -145,7 +157,7 @@ def unpack_tables(stored: Any) -> list[Any]:
             yield above
 
     tables = [
-        {**table, **stored["heads"][table["head"]], "rows": list(cells(table["rows"]))}
+        {**table, **read_head(stored, table["head"]), "rows": list(cells(table["rows"]))}
         for table in stored["tables"]
     ]
     return [{key: value for key, value in table.items() if key != "head"} for table in tables]

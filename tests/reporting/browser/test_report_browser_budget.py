@@ -1,0 +1,38 @@
+"""The page of all submissions stays small, short on a phone and short on paper."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.xdist_group("whole-report")  # one test process builds it, once
+
+
+def test_page_is_small_and_has_few_elements_before_tables_are_unfolded(
+    page: Any, whole_report: Path
+) -> None:
+    assert (whole_report / "report.html").stat().st_size <= 1_550_000
+    assert page.evaluate("document.querySelectorAll('*').length") <= 8000
+
+
+def test_first_screen_has_title_answer_controls_charts_and_cards(page: Any) -> None:
+    page.set_viewport_size({"width": 1440, "height": 900})
+    for selector in ("h1", ".answer", "#control-bar", ".hills figure", ".card .amount"):
+        box = page.locator(selector).first.bounding_box()
+        assert box["y"] + box["height"] <= 900, selector
+
+
+def test_first_screen_of_a_phone_has_answer_and_card_and_the_page_is_short(
+    page: Any,
+) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    for selector in (".answer", ".card .amount"):
+        box = page.locator(selector).first.bounding_box()
+        assert box["y"] + box["height"] <= 844, selector
+    assert page.evaluate("document.documentElement.scrollHeight") <= 25_000
+
+
+def test_summary_on_paper_has_at_most_8_pages(page: Any) -> None:
+    pdf = page.pdf(prefer_css_page_size=True)
+    assert 2 <= len(re.findall(rb"/Type\s*/Page[^s]", pdf)) <= 8
