@@ -132,7 +132,7 @@ def browse(page: Path) -> None:
 
 _PAINT = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime"
 _SORT = """() => {
-  const tables = [...document.querySelectorAll("table[data-table]")];
+  const tables = [...document.querySelectorAll("table[data-table], table[data-compact]")];
   const longest = tables.reduce((a, b) => (b.rows.length > a.rows.length ? b : a));
   for (
     let fold = longest.closest("details"); fold; fold = fold.parentElement.closest("details")
