@@ -12,6 +12,8 @@ from checker.find import find_places, resolve
 from reporting.collect import Collected, collect
 
 _OTHER_CHOICE = "or name a directory with the earlier round"
+_HOOK_VARIABLES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE")
+"""Git sets these for a hook. They would replace the repository that holds the paths."""
 
 
 class EarlierRoundError(Exception):
@@ -119,12 +121,13 @@ def _find_relative(path: Path, repository: Path) -> Path:
 
 def _run_git(directory: Path, *words: str, variables: dict[str, str] | None = None) -> str:
     """The output of a git command. Raises CalledProcessError and FileNotFoundError."""
+    environment = {key: os.environ[key] for key in os.environ if key not in _HOOK_VARIABLES}
     finished = subprocess.run(
         ["git", "-C", str(directory), *words],
         capture_output=True,
         text=True,
         check=True,
-        env={**os.environ, "LC_ALL": "C", **(variables or {})},
+        env={**environment, "LC_ALL": "C", **(variables or {})},
     )
     return finished.stdout.strip()
 

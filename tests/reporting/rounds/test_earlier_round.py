@@ -1,8 +1,10 @@
 """An earlier round is read from a directory or from a revision of git, and nothing of it stays
 behind."""
 
+import os
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from support.committed_runs import SUBMISSIONS
 
 from reporting.cli import main
 from reporting.rounds.changes import CHANGES
+from reporting.rounds.command import compare as compare_command
 from reporting.rounds.compare import compare_rounds
 from reporting.rounds.earlier import EarlierRoundError, collect_earlier
 from reporting.sections.repeats import measure_spread
@@ -33,6 +36,23 @@ def commit(repository: Path, tag: str) -> None:
     run_git(repository, "add", "--all")
     run_git(repository, "commit", "--quiet", "--message", tag)
     run_git(repository, "tag", tag)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def plain_git(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Run git without the settings of the user and without those of a hook that runs the tests: its
+    GIT_DIR would make these tests commit to the repository of the user."""
+    if shutil.which("git") is None:
+        pytest.skip("needs git: .ci/run installs it")
+    with pytest.MonkeyPatch.context() as environment:
+        for name in os.environ:
+            if name.startswith("GIT_"):
+                environment.delenv(name)
+        environment.setenv("GIT_CONFIG_GLOBAL", os.devnull)
+        environment.setenv("GIT_CONFIG_NOSYSTEM", "1")
+        # The temporary directory may lie in a repository.
+        environment.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path_factory.getbasetemp().resolve()))
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -110,6 +130,23 @@ def test_name_of_no_round_is_an_error(clone: Path, since: str, message: str) -> 
     assert result.exit_code == 1
     assert f"Error: {message.format(clone=clone)}" in result.output
     assert not (clone.parent / "report.html").exists()
+
+
+def test_comparison_with_an_unknown_revision_is_an_error(clone: Path) -> None:
+    result = CliRunner().invoke(compare_command, ["round-9", str(clone / "submissions")])
+    assert result.exit_code == 1
+    assert result.output.startswith("Error: round-9: neither a directory nor a revision of the ")
+
+
+def test_repository_of_a_git_hook_is_not_read(
+    clone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = clone / "submissions" / RUNS[0].relative_to(SUBMISSIONS)
+    hook = {"GIT_DIR": clone.parent / "origin/.git", "GIT_WORK_TREE": tmp_path}
+    for name, path in {**hook, "GIT_INDEX_FILE": tmp_path / "index"}.items():
+        monkeypatch.setenv(name, str(path))
+    assert len(collect_earlier("round-1", [run]).collected.rows) == 1
+    assert not list(tmp_path.iterdir())
 
 
 def test_path_outside_of_the_repository_is_an_error(clone: Path, tmp_path: Path) -> None:
