@@ -38,6 +38,7 @@ from reporting.rounds.table import describe_changes
 from reporting.sections.cells import BundleLink
 from reporting.sections.nodes.power import SCOPE as NODE_SCOPE
 from reporting.sections.planning import DEFAULTS
+from reporting.sentences.findings import COST_SENTENCE
 from rules import VERSION
 from rules.bundle_format.records import Json
 from rules.metrics.node.racks import TOLERANCE_W
@@ -137,6 +138,7 @@ def describe_report(page: PageModel, now: datetime) -> Json:
         **({"trust_level": page.collected.local_label} if page.collected.local_label else {}),
         **_describe_earlier_round(page),
         "assumptions": asdict(DEFAULTS),
+        "cost_sentence": COST_SENTENCE,
         "least_difference_percent": {
             name: {
                 "other_boards": figure.get_single_limit_percent(False),
@@ -156,7 +158,7 @@ def _describe_earlier_round(page: PageModel) -> Json:
         return {}
     earlier = page.earlier
     commit = {"commit": earlier.commit, "date": earlier.date} if earlier.commit else {}
-    return {"since": {"name": earlier.name, **commit, "settings": page.changes.count()}}
+    return {"since": {"name": earlier.label, **commit, "settings": page.changes.count()}}
 
 
 def _cite_paper(paper: Paper) -> Json:

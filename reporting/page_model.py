@@ -151,7 +151,7 @@ def build_page_model(
         table for table in (*section_tables, naive, fixed_work, whole_nodes) if table is not None
     ]
     changes = (
-        compare_rounds(earlier.collected, collected, earlier.name, spread) if earlier else None
+        compare_rounds(earlier.collected, collected, earlier.label, spread) if earlier else None
     )
     sentences = build_page_sentences(rows, passed_findings, charted_tables, spread, link)
     card_order = [card.workload for card in sentences.cards]

@@ -32,6 +32,12 @@ class EarlierRound:
     date: str | None = None
     """The day of that commit, as YYYY-MM-DD."""
 
+    @property
+    def label(self) -> str:
+        """The revision, or the last part of the directory: a page is published, and a path shows
+        how its builder's machine is set up."""
+        return self.name if self.commit else resolve(Path(self.name)).name or self.name
+
 
 def collect_earlier(
     name: str, paths: Sequence[Path], keyring: Path | None = None, local: bool = False

@@ -3,19 +3,29 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from reporting.report_table import NO_BREAK, escape_invisible, format_signed
+from reporting.report_table import escape_invisible, format_signed
 from reporting.results_model import ResultRow
 from reporting.sections.repeats import JOULES, RATE, ReportSpread, Setting
 from reporting.sections.sweeps.caps import CapSweep, SweepPoint
-from reporting.sentences.choice import group_published_series
-from reporting.sentences.words import capitalize, count_nouns, format_percent
+from reporting.sentences.choice import find_published_peaks, group_published_series
+from reporting.sentences.words import (
+    capitalize,
+    count_nouns,
+    format_percent,
+    format_percent_range,
+    format_watts,
+    join_unit,
+    join_words,
+)
 from rules.metrics.comparison import relative_percent
 from rules.metrics.figures import Estimate
 from rules.metrics.uncertainty.propagation import excludes
 
-NOT_MEASURED = (
-    "Power is assumed equal to the cap and no interval is printed, so the uncertainty is not known."
-)
+_STATED_CAP_W = 500.0
+"""The cap whose effects are stated by board. A series without it is stated at its cap of least
+energy."""
+_MAX_EFFECTS = 4
+"""Measured effects in a sentence."""
 
 
 @dataclass(frozen=True)
@@ -98,19 +108,20 @@ def judge_change(estimate: Estimate, limit_percent: float) -> Change:
 def describe_effect(effect: CapEffect, item: str) -> str:
     """`24 % less energy per image (23.10 to 24.90) and 12 % more time than at 700 W`."""
     energy, time = effect.energy_gain, effect.extra_time
+    reference = format_watts(effect.reference_w)
     if not energy.counts:
-        return f"energy per {item} cannot be told apart from that at {effect.reference_w:g} W"
+        return f"energy per {item} cannot be told apart from that at {reference}"
     direction = "less" if energy.percent > 0 else "more"
     text = f"{format_percent(energy.percent)} {direction} energy per {item}"
     if energy.ci95:
         low, high = sorted(abs(end) for end in energy.ci95)
-        interval = f"{format_signed(low)} to {format_signed(high)}{NO_BREAK}%"
-        text += f" (95{NO_BREAK}% interval {interval})"
+        interval = f"{format_signed(low)} to {join_unit(format_signed(high), '%')}"
+        text += f" ({join_unit('95', '%')} interval {interval})"
     if not time.counts:
-        return f"{text} than at {effect.reference_w:g} W, in a time that cannot be told apart"
+        return f"{text} than at {reference}, in a time that cannot be told apart"
     direction = "more" if time.percent > 0 else "less"
     text += f" and {format_percent(time.percent)} {direction} time"
-    return f"{text} than at {effect.reference_w:g} W"
+    return f"{text} than at {reference}"
 
 
 def describe_default(
@@ -121,16 +132,16 @@ def describe_default(
         return "The run had no cap."
     place = find_point(sweeps, row)
     if place is None:
-        return f"{row.cap_w:g} W is the only cap measured with this setting."
+        return f"{format_watts(row.cap_w)} is the only cap measured with this setting."
     sweep, point = place
     caps = f"{count_nouns(len(sweep.caps), 'cap')} measured"
     reference = "the reference cap" if sweep.has_declared_reference else "the default cap"
     if point.point.cap_w == sweep.reference_cap_w:
-        return f"{row.cap_w:g} W is {reference}; {caps}."
+        return f"{format_watts(row.cap_w)} is {reference}; {caps}."
     effect = next((e for e in list_effects(sweep, spread) if e.cap_w == row.cap_w), None)
     if effect is None:
         return f"{capitalize(caps)}; no run at {reference} may be compared."
-    return f"At {effect.cap_w:g} W, {describe_effect(effect, item)}, {reference}; {caps}."
+    return f"At {format_watts(effect.cap_w)}, {describe_effect(effect, item)}, {reference}; {caps}."
 
 
 @dataclass(frozen=True)
@@ -178,19 +189,71 @@ def _compare_with_highest_cap(
         )
 
 
-def describe_printed_series(effects: Sequence[PrintedEffect], item: str) -> str:
-    """The effects of one series down to its cap of least energy, as two sentences."""
-    best = min(effects, key=lambda effect: effect.joules_percent)
-    changes = [
-        f"at {effect.cap_w:g} W {_word_change(effect.rate_percent)} throughput and "
-        f"{_word_change(effect.joules_percent)} energy per {item}"
-        for effect in effects
-        if effect.cap_w >= best.cap_w
+def list_peak_effects(rows: Sequence[ResultRow]) -> list[PrintedEffect]:
+    """The effect of each published series at its peak, without series whose peak is not known."""
+    peaks_w = find_published_peaks(rows)
+    return [
+        effect
+        for effect in list_printed_effects(rows)
+        if peaks_w.get((effect.source, effect.model)) == effect.cap_w
     ]
+
+
+def describe_peak_range(effects: Sequence[PrintedEffect], item: str) -> str:
+    """What published series save and lose at their peaks: `24 % to 52 % less energy per image and
+    11 % to 25 % less throughput`."""
+    saving = format_percent_range([effect.joules_percent for effect in effects])
+    loss = format_percent_range([effect.rate_percent for effect in effects])
+    return f"{saving} less energy per {item} and {loss} less throughput"
+
+
+def describe_measured_effects(effects: Sequence[CapEffect], item: str) -> str:
+    """The effects at the stated cap and at the most efficient caps, as one sentence."""
+    stated = [effect for effect in effects if effect.cap_w == _STATED_CAP_W or effect.is_best]
+    stated = sorted(stated or effects, key=lambda effect: effect.cap_w != _STATED_CAP_W)
+    parts = [
+        f"{effect.name} at {format_watts(effect.cap_w)}: {describe_effect(effect, item)}"
+        for effect in stated[:_MAX_EFFECTS]
+    ]
+    if rest := len(effects) - len(parts):
+        parts.append(f"the tables have {count_nouns(rest, 'more effect')}")
+    return f"Measured: {'; '.join(parts)}."
+
+
+def describe_printed_effects(rows: Sequence[ResultRow], item: str) -> str:
+    """The effects in published series by board, and their range at the peaks, as one sentence;
+    empty without any."""
+    effects = list_printed_effects(rows)
+    series: dict[tuple[str, str], list[PrintedEffect]] = {}
+    for effect in effects:
+        series.setdefault((effect.source, effect.model), []).append(effect)
+    by_board = [_choose_stated(members) for members in series.values()]
+    if not by_board:
+        return ""
+    sources = list(dict.fromkeys(effect.source for effect in by_board))
+    parts = [
+        f"{_name_series(effect, sources)} at {format_watts(effect.cap_w)} "
+        f"{_word_change(effect.joules_percent)} energy per {item} and "
+        f"{_word_change(effect.rate_percent)} throughput than at "
+        f"{format_watts(effect.reference_w)}"
+        for effect in by_board
+    ]
+    if len(peaks := list_peak_effects(rows)) > 1:
+        parts.append(f"at the peaks of the curves {describe_peak_range(peaks, item)}")
     return (
-        f"{effects[0].model} in {effects[0].source}, against {effects[0].reference_w:g} W: "
-        f"{'; '.join(changes)}. {NOT_MEASURED}"
+        f"Published by {join_words(sources)}, with power assumed equal to the cap and no interval, "
+        f"so of unknown uncertainty: {'; '.join(parts)}."
     )
+
+
+def _name_series(effect: PrintedEffect, sources: Sequence[str]) -> str:
+    """The board, with its publication if there are several."""
+    return f"{effect.model} in {effect.source}" if len(sources) > 1 else effect.model
+
+
+def _choose_stated(effects: Sequence[PrintedEffect]) -> PrintedEffect:
+    """The effect at the stated cap; without it, that of least energy."""
+    return min(effects, key=lambda effect: (effect.cap_w != _STATED_CAP_W, effect.joules_percent))
 
 
 def _word_change(percent: float) -> str:

@@ -12,7 +12,12 @@ from reporting.results_model import ResultRow
 from reporting.sections.repeats import ReportSpread
 from reporting.sections.sweeps.axes import AXES
 from reporting.sections.sweeps.caps import CapSweep
-from reporting.sentences.capping import CapEffect, list_effects, list_printed_effects
+from reporting.sentences.capping import (
+    CapEffect,
+    describe_peak_range,
+    list_effects,
+    list_peak_effects,
+)
 from reporting.sentences.chart_columns import (
     describe_ranges,
     get_kind,
@@ -27,8 +32,8 @@ from reporting.sentences.words import (
     format_amount,
     format_cap,
     format_percent,
-    format_percent_range,
     format_range,
+    format_watts,
     name_items,
     name_setting,
 )
@@ -128,19 +133,12 @@ def _name_standing(rows: Sequence[ResultRow]) -> str:
 
 def _write_printed_title(rows: Sequence[ResultRow], item: str) -> str:
     """What published series save and lose at their peaks."""
-    peaks_w = find_published_peaks(rows)
-    effects = [
-        effect
-        for effect in list_printed_effects(rows)
-        if peaks_w.get((effect.source, effect.model)) == effect.cap_w
-    ]
+    effects = list_peak_effects(rows)
     if not effects:
         return ""
-    saving = format_percent_range([effect.joules_percent for effect in effects])
-    loss = format_percent_range([effect.rate_percent for effect in effects])
     return (
-        f"Published: {saving} less energy per {item} and {loss} less throughput at the most "
-        "efficient cap than at the highest"
+        f"Published: {describe_peak_range(effects, item)} at the most efficient cap than at the "
+        "highest"
     )
 
 
@@ -170,8 +168,9 @@ def _write_cap_title(effects: Sequence[CapEffect], item: str) -> str:
         )
         return (
             f"{best.name} needs {format_percent(best.energy_gain.percent)} less energy per {item} "
-            f"at {best.cap_w:g} W than at {best.reference_w:g} W{cost}"
+            f"at {format_watts(best.cap_w)} than at {format_watts(best.reference_w)}{cost}"
         )
     if effects and not any(effect.energy_gain.counts for effect in effects):
-        return f"Energy per {item} cannot be told apart from that at {effects[0].reference_w:g} W"
+        reference = format_watts(effects[0].reference_w)
+        return f"Energy per {item} cannot be told apart from that at {reference}"
     return ""

@@ -3,27 +3,27 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from reporting.report_table import escape_invisible, format_number
+from reporting.report_table import NO_BREAK, escape_invisible, format_number
 from reporting.results_model import ResultRow
 from reporting.sections.nodes.power import explain_unranked
 from reporting.sections.planning import DEFAULTS
 from reporting.sections.repeats import ReportSpread, Setting, join_repeats
 from reporting.sections.sweeps.caps import CapSweep
 from reporting.sentences.capping import (
-    describe_effect,
-    describe_printed_series,
+    describe_measured_effects,
+    describe_printed_effects,
     list_effects,
-    list_printed_effects,
 )
 from reporting.sentences.choice import choose_setting, get_joules
 from reporting.sentences.confirmation import describe_reproduction
 from reporting.sentences.operating_points import describe_operating_point
 from reporting.sentences.words import (
     format_amount,
+    format_cap,
     format_percent,
     format_value_with_unit,
+    format_watts,
     join_words,
-    limit_sentences,
     name_batch,
     name_items,
     name_setting,
@@ -31,6 +31,13 @@ from reporting.sentences.words import (
 from rules.metrics.comparison import relative_percent, site_kwh
 from rules.metrics.power.profile import NODE_ACCELERATORS, NODE_OVERHEAD_W, with_node_overhead
 from rules.workloads import Workload
+
+COST_SENTENCE = (
+    f"{{eur}}{NO_BREAK}EUR and {{gco2e}}{NO_BREAK}g{NO_BREAK}CO2e for the energy of the "
+    f"accelerators, at the assumed {{price}}{NO_BREAK}EUR/kWh, "
+    f"{{carbon}}{NO_BREAK}g{NO_BREAK}CO2e/kWh and a PUE of {{pue}}."
+)
+"""The page fills it in again when the reader changes the assumptions of the what-if analysis."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +47,8 @@ class AnsweredQuestion:
     id: str
     question: str
     sentences: tuple[str, ...]
+    joules_per_item: float | None = None
+    """Of the question of cost: the page computes the cost under other assumptions from it."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +69,7 @@ def build_findings(
     choice = choose_setting(rows, "closed", spread) or choose_setting(rows, "open", spread)
     submitted = [row for row in rows if row.standing in ("closed", "open")]
     candidates = [
-        (
+        _answer(
             "capping",
             "What does a lower cap cost and save?",
             _describe_capping(workload, rows, sweeps, spread),
@@ -68,31 +77,25 @@ def build_findings(
     ]
     if choice is not None:
         candidates += [
-            (
+            _answer(
                 "published",
                 "Why do published and measured figures differ?",
                 _describe_published(workload, rows, choice.best),
             ),
-            (
-                "cost",
-                f"What do a million {name_items(workload)} cost?",
-                [_describe_cost(workload, choice.best)],
-            ),
-            ("node", "How much does the node add?", _describe_node(workload, choice.best)),
-            (
+            _describe_cost(workload, choice.best),
+            _answer("node", "How much does the node add?", _describe_node(workload, choice.best)),
+            _answer(
                 "load",
                 "Which load is most efficient?",
                 describe_operating_point(workload, submitted, spread),
             ),
-            ("reproduced", "Is this result reproduced?", describe_reproduction(choice)),
+            _answer("reproduced", "Is this result reproduced?", describe_reproduction(choice)),
         ]
-    return WorkloadFindings(
-        tuple(
-            AnsweredQuestion(id, question, tuple(sentences))
-            for id, question, sentences in candidates
-            if sentences
-        )
-    )
+    return WorkloadFindings(tuple(question for question in candidates if question.sentences))
+
+
+def _answer(id: str, question: str, sentences: Sequence[str]) -> AnsweredQuestion:
+    return AnsweredQuestion(id, question, tuple(sentences))
 
 
 def _describe_capping(
@@ -101,28 +104,16 @@ def _describe_capping(
     sweeps: Sequence[CapSweep],
     spread: ReportSpread,
 ) -> list[str]:
-    """Measured effects first, those of the best cap of each sweep before others, then printed
-    ones."""
-    measured_effects = [effect for sweep in sweeps for effect in list_effects(sweep, spread)]
-    sentences = limit_sentences(
-        [
-            f"Measured: {effect.name} at {effect.cap_w:g} W: "
-            f"{describe_effect(effect, workload.item)}."
-            for effect in sorted(measured_effects, key=lambda effect: not effect.is_best)
-        ],
-        "effect",
-    )
-    if not sentences:
-        sentences.append(
-            "No measured cap may be compared with the default cap."
-            if sweeps
-            else "No run measured a lower cap."
-        )
-    effects = list_printed_effects(rows)
-    for series in dict.fromkeys((effect.source, effect.model) for effect in effects):
-        members = [effect for effect in effects if (effect.source, effect.model) == series]
-        sentences.append(f"Published: {describe_printed_series(members, workload.item)}")
-    return sentences
+    """One sentence on measured effects, and one on printed ones."""
+    effects = [effect for sweep in sweeps for effect in list_effects(sweep, spread)]
+    if effects:
+        measured = describe_measured_effects(effects, workload.item)
+    elif sweeps:
+        measured = "No measured cap may be compared with the default cap."
+    else:
+        measured = "No run measured a lower cap."
+    printed = describe_printed_effects(rows, workload.item)
+    return [measured, printed] if printed else [measured]
 
 
 def _describe_published(
@@ -148,7 +139,7 @@ def _describe_published(
     amount = format_amount(printed.items_per_s_per_accelerator, unit, None)
     sentences = [
         f"{escape_invisible(printed.system)} print {amount.text} "
-        f"for {escape_invisible(printed.model)} at {printed.cap_w:g} W.",
+        f"for {escape_invisible(printed.model)} {format_cap(printed.cap_w)}.",
         _compare_with_printed(row, printed_per_s, workload),
     ]
     nearest = _find_nearest(rows, row, printed_per_s)
@@ -215,16 +206,19 @@ def _describe_unstated(printed: ResultRow) -> list[str]:
     return [f"The published row does not state its {join_words(unstated)}."] if unstated else []
 
 
-def _describe_cost(workload: Workload, leader: Setting) -> str:
+def _describe_cost(workload: Workload, leader: Setting) -> AnsweredQuestion:
     """Cost and carbon of the leader under the default assumptions of the what-if analysis."""
-    kwh = site_kwh(get_joules(leader).value, 1e6, DEFAULTS.pue)
-    return (
-        f"{format_value_with_unit(kwh * DEFAULTS.price_per_kwh, 'EUR')} and "
-        f"{format_value_with_unit(kwh * DEFAULTS.gco2e_per_kwh, 'g CO2e')} for the energy of the "
-        f"accelerators, at the assumed {DEFAULTS.price_per_kwh:g} EUR/kWh, "
-        f"{DEFAULTS.gco2e_per_kwh:g} g CO2e/kWh and a PUE of {DEFAULTS.pue:g}. The what-if "
-        "analysis takes other assumptions."
+    joules = get_joules(leader).value
+    kwh = site_kwh(joules, 1e6, DEFAULTS.pue)
+    sentence = COST_SENTENCE.format(
+        eur=format_number(kwh * DEFAULTS.price_per_kwh),
+        gco2e=format_number(kwh * DEFAULTS.gco2e_per_kwh),
+        price=f"{DEFAULTS.price_per_kwh:g}",
+        carbon=f"{DEFAULTS.gco2e_per_kwh:g}",
+        pue=f"{DEFAULTS.pue:g}",
     )
+    question = f"What do a million {name_items(workload)} cost?"
+    return AnsweredQuestion("cost", question, (sentence,), joules)
 
 
 def _describe_node(workload: Workload, leader: Setting) -> list[str]:
@@ -244,7 +238,7 @@ def _describe_node(workload: Workload, leader: Setting) -> list[str]:
     without, efficiency = rate / power_w, with_node_overhead(rate, power_w)
     unit = f"{name_items(workload)}/J"
     return [
-        f"No node meter measured this setting. With {NODE_OVERHEAD_W:g} W per "
+        f"No node meter measured this setting. With {format_watts(NODE_OVERHEAD_W)} per "
         f"{NODE_ACCELERATORS} accelerators, as Mayr et al. 2026 assume, efficiency is "
         f"{format_percent(relative_percent(efficiency, without))} lower: "
         f"{format_value_with_unit(efficiency, unit)}."

@@ -11,6 +11,7 @@ from reporting.sentences.words import (
     format_percent,
     format_percent_range,
     format_range,
+    format_watts,
 )
 
 Finder = Callable[[Sequence[TableRow], ReportSpread], str]
@@ -101,7 +102,7 @@ def _describe_power(rows: Sequence[TableRow], spread: ReportSpread) -> str:
         if cap_w is not None and mean_w is not None:
             powers_w.setdefault(cap_w, []).append(mean_w)
     parts = [
-        f"{format_range(means_w, 'W')} under a cap of {cap_w:g} W"
+        f"{format_range(means_w, 'W')} under a cap of {format_watts(cap_w)}"
         for cap_w, means_w in sorted(powers_w.items())
     ]
     # A longer list is no title.

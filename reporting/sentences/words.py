@@ -29,11 +29,13 @@ class Amount:
     @property
     def text(self) -> str:
         """Value and unit."""
-        return f"{self.value} {self.unit}"
+        return join_unit(self.value, self.unit)
 
     @property
     def text_with_interval(self) -> str:
-        return f"{self.value} ± {self.half_width} {self.unit}" if self.half_width else self.text
+        if not self.half_width:
+            return self.text
+        return join_unit(f"{self.value}{NO_BREAK}±{NO_BREAK}{self.half_width}", self.unit)
 
 
 def format_amount(figure: Figure, unit: str, runs: int | None) -> Amount:
@@ -49,7 +51,17 @@ def format_amount(figure: Figure, unit: str, runs: int | None) -> Amount:
 
 def format_value_with_unit(value: float, unit: str) -> str:
     """A measured or printed number with four significant digits and its unit."""
-    return f"{format_number(value)} {unit}"
+    return join_unit(format_number(value), unit)
+
+
+def format_watts(power_w: float) -> str:
+    """A cap or another power without decimals that it does not have: `700 W`."""
+    return join_unit(f"{power_w:g}", "W")
+
+
+def join_unit(number: str, unit: str) -> str:
+    """A number with its unit, between which a line must not break."""
+    return f"{number}{NO_BREAK}{unit}" if unit else number
 
 
 def format_percent(percent: float) -> str:
@@ -57,8 +69,7 @@ def format_percent(percent: float) -> str:
     size = abs(percent)
     # 9.96 would otherwise become `10.0`.
     number = f"{size:.0f}" if round(size, 1) >= 10 else f"{size:.1f}"
-    # A line must not break before the sign.
-    return f"{number}{NO_BREAK}%"
+    return join_unit(number, "%")
 
 
 def format_percent_range(percents: Sequence[float]) -> str:
@@ -73,7 +84,7 @@ def format_range(values: Sequence[float], unit: str) -> str:
     low, high = (_format_plain(value) for value in (min(values), max(values)))
     # Between numbers with a sign, a dash would look like a minus.
     dash = " to " if min(values) < 0 else "\u2013"
-    return f"{low} {unit}".strip() if low == high else f"{low}{dash}{high} {unit}".strip()
+    return join_unit(low if low == high else f"{low}{dash}{high}", unit)
 
 
 def _format_plain(value: float) -> str:
@@ -83,7 +94,7 @@ def _format_plain(value: float) -> str:
 
 
 def format_cap(cap_w: float | None) -> str:
-    return "without a cap" if cap_w is None else f"at {cap_w:g} W"
+    return "without a cap" if cap_w is None else f"at {format_watts(cap_w)}"
 
 
 def count_nouns(count: int, noun: str) -> str:
@@ -117,7 +128,7 @@ def name_setting(row: ResultRow) -> str:
     if row.provenance is None:
         return escape_invisible(f"{board} ({row.system})")
     precision = "" if row.precision == row.variant else f" {row.precision}"
-    clock = "" if row.sm_clock_mhz is None else f" at {row.sm_clock_mhz} MHz"
+    clock = "" if row.sm_clock_mhz is None else f" at {join_unit(str(row.sm_clock_mhz), 'MHz')}"
     return escape_invisible(f"{board}, {row.variant}{precision}{clock}")
 
 

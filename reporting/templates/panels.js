@@ -58,6 +58,7 @@
         if (!within || (fields.workload.value && row.workload !== fields.workload.value)) hiddenPlaces.add(place);
         else (rankings[`${row.workload} ${row.like}`] ??= []).push(place);
       });
+      stateCosts({ price, carbon, pue });
       for (const places of Object.values(rankings)) rank(view.rows, places, weight, fields.scaling.value);
       const last = [...hiddenPlaces];
       view.order = [...Object.values(rankings).flat(), ...last];
@@ -68,6 +69,15 @@
     const panel = form("what-if", ["price", "carbon", "pue", "load", "weight", "scaling", "workload", "minrate", "maxpower"], update);
     followers.push(panel.update);
     return panel;
+  }
+
+  // The cost in the answers of the workloads. Python writes the same sentence with the defaults.
+  function stateCosts({ price, carbon, pue }) {
+    for (const answer of document.querySelectorAll("[data-joules-per-item]")) {
+      const kwh = (answer.dataset.joulesPerItem * 1e6 * pue) / 3.6e6;
+      const parts = { eur: number(kwh * price), gco2e: number(kwh * carbon), price, carbon, pue };
+      answer.textContent = about.cost_sentence.replace(/\{(\w+)\}/g, (_, key) => parts[key]);
+    }
   }
 
   function rank(rows, places, weight, scaling) {

@@ -44,9 +44,10 @@ def test_reader_finds_the_most_images_per_joule_and_its_cap_at_once(page: Any) -
     measured, printed = re.findall(
         r"closed: ([\d.]+) images/J at 700 W.*published: ≈ ([\d.]+) at 300 W on H100", GUIDE
     )[0]
-    assert f"{measured} images/J" in closed.inner_text() and "at 700 W" in closed.inner_text()
+    assert f"{measured}\u202fimages/J" in closed.inner_text()
+    assert "at 700\u202fW" in closed.inner_text()
     assert f"≈\u202f{printed}" in published.inner_text()
-    assert "H100" in published.inner_text() and "at 300 W" in published.inner_text()
+    assert "H100" in published.inner_text() and "at 300\u202fW" in published.inner_text()
     sync_api.expect(closed).to_be_in_viewport()
 
 
@@ -99,3 +100,22 @@ def test_reader_finds_the_evidence_of_a_number(page: Any, whole_report: Path) ->
     assert "reference@wattmark" in row.inner_text() and "counter" in row.inner_text()
     bundle = whole_report / row.get_by_role("link", name="bundle").get_attribute("href")
     assert (bundle / "samples.csv.gz").is_file()
+
+
+def test_reader_finds_what_a_token_costs_at_own_prices(page: Any) -> None:
+    answer = page.locator("#llama3-8b-serve [data-joules-per-item]")
+    default_text = answer.inner_text()
+    after(
+        page,
+        lambda: page.get_by_label("energy price").fill("0.5"),
+        lambda: page.get_by_label("carbon intensity").fill("100"),
+    )
+    joules = float(answer.get_attribute("data-joules-per-item"))
+    eur, grams = (joules * 1e6 * 1.3 / 3.6e6 * rate for rate in (0.5, 100))
+    assert answer.inner_text() == (
+        f"{eur:.5f} EUR and {grams:.3f} g CO2e for the energy of the accelerators, at the assumed "
+        "0.5 EUR/kWh, 100 g CO2e/kWh and a PUE of 1.3."
+    ).replace(" EUR", "\u202fEUR").replace(" g ", "\u202fg\u202f")
+    page.get_by_label("energy price").fill("0.25")
+    page.get_by_label("carbon intensity").fill("400")
+    assert answer.inner_text() == default_text, "the sentence of the page and that of Python agree"

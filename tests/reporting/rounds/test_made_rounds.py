@@ -126,12 +126,20 @@ def test_rows_link_to_bundles_of_the_later_round(changes: dict[str, Line]) -> No
 def test_sentence_counts_the_changes(page: Element, compared: ComparedRounds) -> None:
     (section,) = page.find("section", id="round-changes")
     (heading,) = section.find("h2")
-    assert heading.text == f"Changes since {compared.earlier}"
+    assert heading.text == f"Changes since {compared.earlier.name}"
     assert (
         "Of 7 settings: 1 better, 1 worse, 1 new, 1 withdrawn, 1 failed, 1 gone, 1 unchanged. "
         "Largest change: energy per item of ResNet-50 training on system worse"
     ) in section.text
     assert any(a.attributes["href"] == "#round-changes" for a in page.find("a"))
+
+
+def test_no_path_of_the_earlier_round_is_on_the_page_or_in_its_files(
+    compared: ComparedRounds,
+) -> None:
+    place = str(compared.earlier.parent)
+    for file in (compared.page, *compared.tables.iterdir()):
+        assert place not in file.read_text(encoding="utf-8"), file.name
 
 
 def test_changes_are_counted_by_system_and_workload(page: Element) -> None:
@@ -146,7 +154,7 @@ def test_changes_are_counted_by_system_and_workload(page: Element) -> None:
 def test_files_have_the_changes(compared: ComparedRounds) -> None:
     document = json.loads((compared.tables / "report.json").read_text(encoding="utf-8"))
     assert document["since"] == {
-        "name": str(compared.earlier),
+        "name": compared.earlier.name,
         "settings": dict.fromkeys(
             ("better", "worse", "new", "withdrawn", "failed", "gone", "unchanged"), 1
         ),

@@ -28,7 +28,8 @@ def test_answer_names_setting_energy_cap_runs_and_boards() -> None:
     rows += [make_run_row(500, "a", variant="baseline", precision="tf32")]
     assert make_card(rows).sentence == (
         "Lowest energy per image on ResNet-50 training: NVIDIA H200, tuned bf16, "
-        "0.6965 ± 0.0440 J/image at 700 W, the only cap measured (2 runs on 2 boards)."
+        "0.6965\u202f±\u202f0.0440\u202fJ/image at 700\u202fW, the only cap measured (2 "
+        "runs on 2 boards)."
     )
 
 
@@ -40,12 +41,12 @@ def test_answer_calls_settings_within_the_board_spread_a_tie() -> None:
     rows = [make_run_row(1000, "a"), make_run_row(985, "b", batch_size=64)]
     assert make_card(rows).sentence.endswith(
         "(1 run on 1 board); it cannot be told apart from NVIDIA H200, tuned bf16, batch size 64 "
-        "with 0.7107 J/image."
+        "with 0.7107\u202fJ/image."
     )
     rows.append(make_run_row(990, "c", system="other"))
     assert make_card(rows).sentence.endswith(
         "; it cannot be told apart from 2 other settings, such as NVIDIA H200, tuned bf16 on other "
-        "with 0.7071 J/image."
+        "with 0.7071\u202fJ/image."
     )
 
 
@@ -59,17 +60,18 @@ def test_answer_calls_overlapping_intervals_a_tie_and_a_clear_difference_none() 
 def test_setting_without_an_interval_cannot_be_told_apart() -> None:
     best = make_run_row(1000, "a", joules_per_item=replace(make_figure(0.7), ci95=None))
     card = make_card([best, make_run_row(500, "b", batch_size=64)])
-    assert "0.7000 J/image at 700 W" in card.sentence
+    assert "0.7000\u202fJ/image at 700\u202fW" in card.sentence
     assert "cannot be told apart" in card.sentence
     assert card.closed is not None and card.closed.energy.half_width == ""
 
 
 def test_answer_counts_caps_that_are_comparable() -> None:
     runs = [make_capped_row(400, 700), make_capped_row(700, 1000)]
-    assert "at 400 W, of 2 comparable caps" in make_card(runs).sentence
+    assert "at 400\u202fW, of 2 comparable caps" in make_card(runs).sentence
     failed = replace(runs[0], cap_enforced=False)
     assert (
-        "at 700 W, the only comparable cap of 2 measured" in make_card([failed, runs[1]]).sentence
+        "at 700\u202fW, the only comparable cap of 2 measured"
+        in make_card([failed, runs[1]]).sentence
     )
     assert "without a cap (" in make_card([make_run_row(1000, "a", cap_w=None)]).sentence
 
@@ -80,12 +82,14 @@ def test_published_curves_peak_inside_their_comparable_caps_only() -> None:
         make_printed_row(cap, rate, model="MI300X") for cap, rate in ((400, 900), (500, 1000))
     ]
     sentence = make_card([make_run_row(1000, "a"), *curve, *rising]).sentence
-    assert sentence.endswith("Published curve peaks at 400 W, with power assumed equal to the cap.")
+    assert sentence.endswith(
+        "Published curve peaks at 400\u202fW, with power assumed equal to the cap."
+    )
     forbidden = make_printed_row(350, 9000, comparison="none")
     assert make_card([make_run_row(1000, "a"), *curve, forbidden]).sentence == sentence
     second = [replace(row, model="H100", cap_w=(row.cap_w or 0) + 50) for row in curve]
     sentence = make_card([make_run_row(1000, "a"), *curve, *second]).sentence
-    assert "Published curves peak at 400\u2013450 W" in sentence
+    assert "Published curves peak at 400\u2013450\u202fW" in sentence
 
 
 def test_open_result_is_named_open_and_never_the_closed_leader() -> None:
@@ -103,7 +107,8 @@ def test_published_figures_answer_as_published_without_a_measured_result() -> No
     card = make_card([make_printed_row(700, 1000), make_printed_row(400, 900, caution="Sum?")])
     assert card.sentence == (
         "No measured result. Published: lowest energy per image on ResNet-50 training is "
-        "≈\u202f0.4444 J/image, H200 (Paper 2026) at 400 W. Power is assumed equal to the cap, and "
+        "≈\u202f0.4444\u202fJ/image, H200 (Paper 2026) at 400\u202fW. Power is assumed "
+        "equal to the cap, and "
         "no interval is printed."
     )
     assert card.published is not None and card.published.caution.endswith("printed. Sum?")
@@ -170,13 +175,14 @@ def test_card_says_what_the_default_cap_costs() -> None:
     card = make_card(rows, make_sweep(rows))
     assert card.closed is not None
     assert card.closed.default_note == (
-        "At 400 W, 25\u202f% less energy per image (95\u202f% interval 24.57 to 25.05\u202f%) "
+        "At 400\u202fW, 25\u202f% less energy per image (95\u202f% interval 24.57 to 25.05\u202f%) "
         "and 32\u202f% more time "
-        "than at 700 W, the default cap; 2 caps measured."
+        "than at 700\u202fW, the default cap; 2 caps measured."
     )
     unsure = make_card(rows, make_sweep(rows, relative_error=0.2)).closed
     assert unsure is not None and unsure.default_note == (
-        "At 400 W, energy per image cannot be told apart from that at 700 W, the default cap; "
+        "At 400\u202fW, energy per image cannot be told apart from that at 700\u202fW, the "
+        "default cap; "
         "2 caps measured."
     )
     without_interval = make_card(rows, make_sweep(rows, relative_error=None)).closed
@@ -187,7 +193,7 @@ def test_card_says_what_the_default_cap_costs() -> None:
 def test_card_says_that_only_one_cap_was_measured() -> None:
     card = make_card([make_run_row(1000, "a")])
     assert card.closed is not None
-    assert card.closed.default_note == "700 W is the only cap measured with this setting."
+    assert card.closed.default_note == "700\u202fW is the only cap measured with this setting."
     assert card.closed.bundles == ("submissions/a",)
     assert card.closed.facets["provenance"] == "measured"
 
@@ -196,7 +202,7 @@ def test_card_at_the_default_cap_says_so() -> None:
     rows = [make_capped_row(400, 300), make_capped_row(700, 1000)]
     card = make_card(rows, make_sweep(rows))
     assert card.closed is not None
-    assert card.closed.default_note == "700 W is the default cap; 2 caps measured."
+    assert card.closed.default_note == "700\u202fW is the default cap; 2 caps measured."
 
 
 def test_trust_of_several_runs_counts_each_state() -> None:

@@ -49,11 +49,12 @@ def test_efficiency_title_names_the_best_setting_and_published_peaks() -> None:
     rows += [make_printed_row(cap, rate) for cap, rate in ((300, 500), (400, 900), (500, 1000))]
     titles = get_titles(rows)
     assert titles[f"{RESULTS}-efficiency"] == (
-        "NVIDIA H200, tuned bf16 is most efficient: 1.429 images/J at 700 W; published curve peaks "
-        "at 400 W"
+        "NVIDIA H200, tuned bf16 is most efficient: 1.429\u202fimages/J at 700\u202fW; "
+        "published curve peaks "
+        "at 400\u202fW"
     )
     assert titles[f"{RESULTS}-energy"] == (
-        "NVIDIA H200, tuned bf16 needs the least energy per image: 0.7000 J/image"
+        "NVIDIA H200, tuned bf16 needs the least energy per image: 0.7000\u202fJ/image"
     )
     assert titles[f"{RESULTS}-caps"] == (
         "Published: 11\u202f% less energy per image and 10\u202f% less throughput at the most "
@@ -66,7 +67,7 @@ def test_titles_of_ties_say_that_settings_cannot_be_told_apart() -> None:
     rows = [make_run_row(1000, "a"), make_run_row(995, "b", batch_size=64)]
     titles = get_titles(rows)
     assert titles[f"{RESULTS}-efficiency"] == (
-        "2 settings cannot be told apart as most efficient: 1.421\u20131.429 images/J"
+        "2 settings cannot be told apart as most efficient: 1.421\u20131.429\u202fimages/J"
     )
     assert titles[f"{RESULTS}-energy"] == (
         "2 settings cannot be told apart as those of least energy per image"
@@ -88,7 +89,7 @@ def test_sweep_titles_state_the_greatest_saving_and_its_cost() -> None:
     rows = [make_capped_row(cap, rate) for cap, rate in ((400, 760), (500, 850), (700, 1000))]
     titles = get_titles(rows, make_sweep(rows))
     title = (
-        "node · tuned bf16 needs 25\u202f% less energy per image at 400 W than at 700 W, "
+        "node · tuned bf16 needs 25\u202f% less energy per image at 400\u202fW than at 700\u202fW, "
         "for 32\u202f% "
     )
     for chart_id in (f"{RESULTS}-caps", f"{RESULTS}-saving"):
@@ -105,13 +106,15 @@ def test_title_of_a_sweep_that_is_not_closed_says_so() -> None:
 def test_sweep_without_clear_savings_says_so(relative_error: float | None) -> None:
     rows = [make_capped_row(400, 760), make_capped_row(700, 1000)]
     titles = get_titles(rows, make_sweep(rows, relative_error))
-    assert titles[f"{RESULTS}-caps"] == ("Energy per image cannot be told apart from that at 700 W")
+    assert titles[f"{RESULTS}-caps"] == (
+        "Energy per image cannot be told apart from that at 700\u202fW"
+    )
 
 
 def test_cap_that_did_not_hold_is_in_no_title() -> None:
     rows = [make_capped_row(cap, rate) for cap, rate in ((400, 990), (500, 850), (700, 1000))]
     rows[0] = replace(rows[0], cap_enforced=False)
-    assert "at 500 W" in get_titles(rows, make_sweep(rows))[f"{RESULTS}-caps"]
+    assert "at 500\u202fW" in get_titles(rows, make_sweep(rows))[f"{RESULTS}-caps"]
 
 
 def test_scaling_title_compares_with_perfect_scaling() -> None:
@@ -159,7 +162,8 @@ def test_power_title_has_the_mean_under_each_cap() -> None:
         for cap, mean in ((500.0, 490.0), (700.0, 680.0), (700.0, 690.0))
     ]
     assert get_text(make_table("power", *rows), "spread").title == (
-        "Mean power is 490 W under a cap of 500 W, 680\u2013690 W under a cap of 700 W"
+        "Mean power is 490\u202fW under a cap of 500\u202fW, 680\u2013690\u202fW under a "
+        "cap of 700\u202fW"
     )
 
 
@@ -170,8 +174,8 @@ def test_alternative_text_has_ranges_by_provenance() -> None:
         {"joules_per_item": 0.5, "cap_w": 300.0, "standing": "published"},
     )
     assert get_text(table, "caps").alt == (
-        "1 measured point: joules_per_item 0.9000; cap_w 700 W. 1 published point: "
-        "joules_per_item 0.5000; cap_w 300 W. The table has the same values."
+        "1 measured point: joules_per_item 0.9000; cap_w 700\u202fW. 1 published point: "
+        "joules_per_item 0.5000; cap_w 300\u202fW. The table has the same values."
     )
 
 
@@ -233,7 +237,7 @@ def test_nodes_of_one_size_have_a_text_of_their_own() -> None:
     table = ReportTable("whole-nodes", "", columns, rows)
     texts = describe_charts([table], {}, NO_REPEATS)["whole-nodes"]
     assert texts["whole-nodes-8"].alt.startswith(
-        "2 published points: median 5\u202f000\u20136\u202f000 W; maximum "
+        "2 published points: median 5\u202f000\u20136\u202f000\u202fW; maximum "
     )
 
 

@@ -1,5 +1,6 @@
 """The questions that generated sentences answer, and the line of trust."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -38,9 +39,9 @@ def answer(rows: Sequence[ResultRow], *sweeps: CapSweep) -> Mapping[str, tuple[s
 def test_measured_cap_states_saving_cost_and_interval() -> None:
     rows = [make_capped_row(500, 900), make_capped_row(700, 1000)]
     assert answer(rows, make_sweep(rows))["capping"] == (
-        "Measured: node · tuned bf16 at 500 W: 21\u202f% less energy per image (95\u202f% "
+        "Measured: node · tuned bf16 at 500\u202fW: 21\u202f% less energy per image (95\u202f% "
         "interval 20.38 to "
-        "20.89\u202f%) and 11\u202f% more time than at 700 W.",
+        "20.89\u202f%) and 11\u202f% more time than at 700\u202fW.",
     )
 
 
@@ -54,7 +55,7 @@ def test_cap_without_a_clear_saving_cannot_be_told_apart(
 ) -> None:
     rows = [make_capped_row(500, rate), make_capped_row(700, 1000)]
     (sentence,) = answer(rows, make_sweep(rows, relative_error))["capping"]
-    assert sentence.endswith("energy per image cannot be told apart from that at 700 W.")
+    assert sentence.endswith("energy per image cannot be told apart from that at 700\u202fW.")
 
 
 def test_cap_of_a_run_that_may_not_win_is_not_stated() -> None:
@@ -69,15 +70,31 @@ def test_cap_of_a_run_that_may_not_win_is_not_stated() -> None:
         )
 
 
-def test_published_caps_are_stated_as_published_and_uncertain() -> None:
-    rows = [make_printed_row(cap, rate) for cap, rate in ((300, 400), (500, 900), (700, 1000))]
+def test_published_caps_are_stated_at_500_w_as_published_and_uncertain() -> None:
+    caps = ((300, 400), (400, 800), (500, 900), (700, 1000))
+    rows = [make_printed_row(cap, rate) for cap, rate in caps]
     rows.append(make_printed_row(200, 900, cap_enforced=False))
     assert answer(rows)["capping"] == (
         "No run measured a lower cap.",
-        "Published: H200 in Paper 2026, against 700 W: at 500 W 10\u202f% less throughput and "
-        "21\u202f% less "
-        "energy per image. Power is assumed equal to the cap and no interval is printed, so the "
-        "uncertainty is not known.",
+        "Published by Paper 2026, with power assumed equal to the cap and no interval, so of "
+        "unknown uncertainty: H200 at 500\u202fW 21\u202f% less energy per image and 10\u202f% "
+        "less throughput than at 700\u202fW.",
+    )
+
+
+def test_published_caps_have_one_part_by_board_and_the_range_at_the_peaks() -> None:
+    caps = ((300, 400), (400, 800), (500, 900), (700, 1000))
+    rows = [
+        make_printed_row(cap + offset, rate, model=model, system=system)
+        for offset, model, system in ((0, "H200", "Paper 2026"), (10, "H100", "Paper 2027"))
+        for cap, rate in caps
+    ]
+    _, sentence = answer(rows)["capping"]
+    # H100 has no cap of 500 W: its cap of least energy takes its place.
+    assert "; H100 in Paper 2027 at 410\u202fW 28\u202f% less energy per image and" in sentence
+    assert sentence.endswith(
+        "; at the peaks of the curves 28\u202f% to 29\u202f% less energy per image and 20\u202f% "
+        "less throughput."
     )
 
 
@@ -90,10 +107,12 @@ def test_difference_to_a_publication_names_the_settings_that_differ() -> None:
     # Nearer, but it may not win.
     rows.append(make_run_row(1001, "b", variant="other", cap_enforced=False))
     assert answer(rows)["published"] == (
-        "Paper 2026 print 1\u202f000.5 images/s for H200 at 700 W.",
-        "NVIDIA H200, tuned bf16, batch size 2048, reaches 3\u202f400 images/s per accelerator: "
+        "Paper 2026 print 1\u202f000.5\u202fimages/s for H200 at 700\u202fW.",
+        "NVIDIA H200, tuned bf16, batch size 2048, reaches 3\u202f400\u202fimages/s per "
+        "accelerator: "
         "3.40 times as much.",
-        "NVIDIA H200, baseline tf32, batch size 512, reaches 1\u202f100 images/s per accelerator: "
+        "NVIDIA H200, baseline tf32, batch size 512, reaches 1\u202f100\u202fimages/s per "
+        "accelerator: "
         "1.10 times as much.",
         "The two measured settings differ in variant (tuned and baseline), precision (bf16 and "
         "tf32) and batch size (2048 and 512).",
@@ -116,8 +135,9 @@ def test_measured_results_are_not_compared_with_a_publication_that_forbids_it(
 def test_node_share_is_assumed_without_a_node_meter() -> None:
     row = make_run_row(1000, "a", mean_power_w=make_figure(475))
     assert answer([row])["node"] == (
-        "No node meter measured this setting. With 100 W per 4 accelerators, as Mayr et al. 2026 "
-        "assume, efficiency is 5.0\u202f% lower: 2.000 images/J.",
+        "No node meter measured this setting. With 100\u202fW per 4 accelerators, as Mayr "
+        "et al. 2026 "
+        "assume, efficiency is 5.0\u202f% lower: 2.000\u202fimages/J.",
     )
 
 
@@ -130,12 +150,12 @@ def test_best_load_names_ties_and_missing_sweeps(monkeypatch: pytest.MonkeyPatch
         (
             rows,
             "node · tuned bf16: batch size 128 needs the least energy per image of 2 values, "
-            "0.7000 J/image.",
+            "0.7000\u202fJ/image.",
         ),
         (
             [*rows, make_run_row(990, "a", batch_size=256)],
             "node · tuned bf16: batch size 128 and 256 need the least energy per image and cannot "
-            "be told apart, 0.7000 J/image.",
+            "be told apart, 0.7000\u202fJ/image.",
         ),
     ):
         sweep = make_axis_sweep(sweep_rows)
@@ -243,8 +263,9 @@ def test_no_sentence_names_a_row_that_may_not_win() -> None:
     assert named > 50
 
 
-def test_answers_have_a_limited_number_of_sentences() -> None:
+def test_measured_effects_are_one_sentence_on_500_w_and_the_best_cap() -> None:
     rows = [make_capped_row(300.0 + 20 * step, 900) for step in range(12)]
-    sentences = answer(rows, make_sweep(rows))["capping"]
-    assert len(sentences) == 7 and sentences[-1] == "The tables have 5 more effects."
-    assert "at 300 W" in sentences[0], "the best cap comes first"
+    (sentence,) = answer(rows, make_sweep(rows))["capping"]
+    stated = [int(cap) for cap in re.findall(r"tuned bf16 at (\d+)", sentence)]
+    assert stated == [500, 300], "the cap that readers ask for, and the most efficient one"
+    assert sentence.endswith("; the tables have 9 more effects.")

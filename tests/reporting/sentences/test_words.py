@@ -28,20 +28,22 @@ def test_range_of_percents_goes_from_the_smallest_change_to_the_largest() -> Non
 
 
 def test_range_has_one_value_if_both_look_equal() -> None:
-    assert format_range([300, 400.0], "W") == "300\u2013400 W"
-    assert format_range([700, 700], "W") == "700 W"
-    assert format_range([-1.5, 2.0], "%") == "\u22121.500 to 2 %"
+    assert format_range([300, 400.0], "W") == "300\u2013400\u202fW"
+    assert format_range([700, 700], "W") == "700\u202fW"
+    assert format_range([-1.5, 2.0], "%") == "\u22121.500 to 2\u202f%"
 
 
 def test_amount_names_what_its_interval_is_over() -> None:
     figure = Figure(0.09445, "measured", 4, (0.09, 0.099))
     over_runs, within_run = (format_amount(figure, "J/image", runs) for runs in (4, 1))
     assert (over_runs.text_with_interval, over_runs.basis) == (
-        "0.09445 ± 0.00450 J/image",
+        "0.09445\u202f±\u202f0.00450\u202fJ/image",
         "4 runs",
     )
     assert within_run.basis == "4 epochs of one run"
-    assert format_amount(Figure(2.5, "assumed"), "J/image", None).text == "≈\u202f2.500 J/image"
+    assert (
+        format_amount(Figure(2.5, "assumed"), "J/image", None).text == "≈\u202f2.500\u202fJ/image"
+    )
 
 
 def test_nouns_and_lists() -> None:
