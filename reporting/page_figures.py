@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from reporting.charts.chart import DrawnChart
+from reporting.charts.encoding import find_look
 from reporting.report_table import ReportTable
 
 _SMALL_HILL = "-hill-small"
@@ -22,6 +23,15 @@ class PageFigures:
         """The small charts at the top of the page."""
         drawn = [chart for charts in self.drawn_charts.values() for chart in charts]
         return [chart for chart in drawn if chart.chart.id.endswith(_SMALL_HILL)]
+
+    def list_hill_boards(self) -> list[tuple[str, str]]:
+        """The boards in the small charts, each with its colour."""
+        looks = {
+            (look.board, look.colour)
+            for drawn in self.list_hills()
+            for look in map(find_look, drawn.chart.table.data)
+        }
+        return sorted(looks)
 
     def list_open(self, tables: Sequence[ReportTable]) -> list[DrawnChart]:
         """The charts of some tables that are shown without a click."""

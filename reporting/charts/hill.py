@@ -138,7 +138,7 @@ def _build_small_hill(table: ReportTable, data: Data) -> Chart:
     return Chart(
         id=f"{table.id.removesuffix('-results')}-hill-small",
         title=title,
-        about=f"Efficiency against throughput. {_LABELS}",
+        about=f"{_SMALL_LEGEND} {_LABELS}",
         alt=f"{title}: {efficiency.label} against {rate.label}, {count_points(data)}",
         table=table,
         spec=build_spec(alt.layer(*layers), _SMALL_HEIGHT_PX),
@@ -171,6 +171,12 @@ _LABELS = (
     "Numbers at the points: caps in W, and the number of accelerators if there are several. Larger "
     "points: peak of a line. Logarithmic axes."
 )
+
+_SMALL_LEGEND = (
+    "Colour: board. Shape: precision or variant. Filled: measured. Triangles, dashed: published. "
+    "Crossed: above the peak of the board. Hollow: not compared."
+)
+"""The small charts stand in a row and have no legends of their own."""
 
 
 def _describe(data: Data) -> str:
