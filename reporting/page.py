@@ -22,7 +22,7 @@ from reporting.html.document import (
     shorten_script,
 )
 from reporting.html.tables import TableMarkup, format_finding
-from reporting.page_data import share_cells, share_spec_values
+from reporting.page_data import share_cells
 from reporting.page_figures import PageFigures
 from reporting.page_model import PageModel, build_page_model
 from reporting.paper import Paper
@@ -80,7 +80,7 @@ def render_page(page: PageModel, output: Path, now: datetime) -> str:
         markup=TableMarkup(page),
         figures=PageFigures(drawn_charts),
         table_data=embed_json(share_cells([to_record(table) for table in page.tables])),
-        chart_specs=embed_json(share_spec_values(_collect_specs(drawn_charts))),
+        chart_specs=compress_text(json.dumps(_collect_specs(drawn_charts))),
         about=embed_json(describe_report(page, now)),
         scripts=[Markup(script) for script in scripts],
         libraries=compress_text(libraries),

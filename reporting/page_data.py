@@ -1,12 +1,11 @@
-"""The JSON of the page: chart specs and table rows, with repeated values stored once.
+"""The JSON of the tables of a page, with repeated values stored once.
 
-`templates/report.js` and `templates/charts.js` restore the values. Without this step a page of 300
-runs has 3.8 in place of 2.9 MB.
+`templates/report.js` restores the values.
 """
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
@@ -15,39 +14,8 @@ from rules.bundle_format.records import Json
 _HEAD = ("columns", "keys")
 _MAX_UNSHARED_CELL_LENGTH = 7
 """Cells with more characters than this are stored once if they repeat."""
-_MIN_SHARED_SPEC_LENGTH = 40
-"""Values of specs with at least this many characters of JSON are stored once if they repeat."""
 _NO_CELL = object()
 """Stands above the cells of the first row; equal to no cell."""
-
-
-def share_spec_values(specs: Mapping[str, Json]) -> Json:
-    """The specs, with each longer value that occurs at least twice stored once: `{"$": n}` stands
-    for `shared[n]`, which may itself hold such references."""
-    counts = Counter(text for spec in specs.values() for text in _list_texts(spec))
-    shared: list[Any] = []
-    places: dict[str, int] = {}
-
-    def pack_value(value: Any) -> Any:
-        if not isinstance(value, dict | list):
-            return value
-        text = _format_text(value)
-        if text in places:
-            return {"$": places[text]}
-        # Inner values first, because a shared value can itself hold references.
-        inner = (
-            {k: pack_value(v) for k, v in value.items()}
-            if isinstance(value, dict)
-            else [pack_value(v) for v in value]
-        )
-        # A reference to a short value is longer than the value.
-        if len(text) < _MIN_SHARED_SPEC_LENGTH or counts[text] < 2:
-            return inner
-        shared.append(inner)
-        places[text] = len(shared) - 1
-        return {"$": places[text]}
-
-    return {"specs": {id: pack_value(spec) for id, spec in specs.items()}, "shared": shared}
 
 
 def share_cells(records: Sequence[Json]) -> Json:
@@ -114,14 +82,3 @@ def _fold_empty_cells(cells: Sequence[Any]) -> list[Any]:
 
 def _are_equal(first: object, second: object) -> bool:
     return type(first) is type(second) and first == second  # True == 1 in Python
-
-
-def _list_texts(value: Any) -> Iterator[str]:
-    if isinstance(value, dict | list):
-        yield _format_text(value)
-        for inner in value.values() if isinstance(value, dict) else value:
-            yield from _list_texts(inner)
-
-
-def _format_text(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"), sort_keys=True)

@@ -3,14 +3,19 @@
 "use strict";
 (() => {
   const config = CHART_CONFIG;
-  const { specs, shared } = JSON.parse(document.getElementById("charts").textContent);
 
-  // The inverse of share_spec_values in page_data.py: a value that several specs share is stored once.
-  function expand(value) {
-    if (Array.isArray(value)) return value.map(expand);
-    if (value === null || typeof value !== "object") return value;
-    if ("$" in value) return expand(shared[value.$]);
-    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, expand(inner)]));
+  // Text that the page holds compressed (zlib, base64).
+  async function decompress(id) {
+    const bytes = Uint8Array.from(atob(document.getElementById(id).textContent), (c) => c.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+    return new Response(stream).text();
+  }
+
+  // The specs of all charts by the ids of their figures.
+  let specsById = null;
+  function loadSpecs() {
+    specsById ??= decompress("charts").then(JSON.parse);
+    return specsById;
   }
 
   const escaped = (text) => String(text).replace(/[&<>"]/g, (c) => `&#${c.charCodeAt(0)};`);
@@ -211,18 +216,13 @@
     plot.after(views[1][1], views[2][1]);
   }
 
-  // Adds the libraries to the page when the first chart is drawn. They are embedded compressed (zlib), and the policy of the page
-  // names the hash of their text.
+  // Adds the libraries to the page when the first chart is drawn. The policy of the page names the hash of their text.
   let vega = null;
   function loadVega() {
-    vega ??= (async () => {
-      const bytes = Uint8Array.from(atob(document.getElementById("vega").textContent), (c) => c.charCodeAt(0));
-      const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-      const script = document.createElement("script");
-      script.textContent = await new Response(stream).text();
-      document.head.append(script);
+    vega ??= decompress("vega").then((libraries) => {
+      document.head.append(create("script", {}, libraries));
       return window.vegaEmbed;
-    })();
+    });
     return vega;
   }
 
@@ -247,8 +247,6 @@
   }
 
   async function draw(figure) {
-    if (!specs[figure.id]) return;
-    const spec = expand(specs[figure.id]);
     const id = figure.dataset.table;
     const table = window.wattmark.tables[id];
     figure.dataset.drawn = "begun";
@@ -258,7 +256,8 @@
     live.className = "live";
     plot.append(live);
     try {
-      const vegaEmbed = await loadVega();
+      const [vegaEmbed, specs] = await Promise.all([loadVega(), loadSpecs()]);
+      const spec = specs[figure.id];
       const rows = selectRows(id);
       const { view } = await vegaEmbed(live, { ...spec, datasets: { ...spec.datasets, [id]: rows } }, {
         config,

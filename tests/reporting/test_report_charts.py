@@ -24,7 +24,7 @@ from support.report.chart_tables import (
     make_table,
     mark_fronts,
 )
-from support.report.html import unpack_tables, unpack_values
+from support.report.html import unpack_tables
 
 from reporting.charts import build_charts, compact, draw
 from reporting.charts.chart import Chart
@@ -32,7 +32,7 @@ from reporting.charts.encoding import GREEN, PALETTE
 from reporting.charts.labels.layout import Plot, PlotPoint, place_labels
 from reporting.charts.render import to_svg
 from reporting.charts.style import ROW_NUMBER, assign_styles
-from reporting.page_data import share_cells, share_spec_values
+from reporting.page_data import share_cells
 from reporting.report_table import to_record
 from reporting.traces import build_trace_table, summarize_power
 from rules.metrics.power.profile import envelope, with_node_overhead
@@ -454,12 +454,6 @@ def test_spread_is_of_the_scored_readings() -> None:
 
 
 def test_what_is_stored_once_is_whole_again() -> None:
-    specs = {chart.id: chart.spec for chart in list_charts()}
-    packed = json.loads(json.dumps(share_spec_values(specs)))
-    assert {
-        id: unpack_values(spec, packed["shared"]) for id, spec in packed["specs"].items()
-    } == json.loads(json.dumps(specs))
-    assert len(json.dumps(packed)) < len(json.dumps(specs)) * 0.6
     records = [to_record(made) for made in (*CHART_TABLES, *CHART_TABLES)]
     short = share_cells(records)
     assert unpack_tables(short) == records

@@ -1,7 +1,9 @@
 """A page of the report as elements and as tables, for the tests that read it."""
 
+import base64
 import json
 import re
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from html.parser import HTMLParser
@@ -114,12 +116,10 @@ def read_embedded(page: Element, id: str) -> Any:
     """The JSON of the page's script element of that id, with what it holds once put back wherever
     it belongs."""
     (script,) = page.find("script", id=id)
-    document = json.loads("".join(c for c in script.children if isinstance(c, str)))
+    text = "".join(c for c in script.children if isinstance(c, str))
     if id == "charts":
-        return {
-            chart: unpack_values(spec, document["shared"])
-            for chart, spec in document["specs"].items()
-        }
+        return json.loads(zlib.decompress(base64.b64decode(text)))
+    document = json.loads(text)
     if id == "tables":
         return unpack_tables(document)
     return document
@@ -161,17 +161,6 @@ def unpack_tables(stored: Any) -> list[Any]:
         for table in stored["tables"]
     ]
     return [{key: value for key, value in table.items() if key != "head"} for table in tables]
-
-
-def unpack_values(value: Any, shared: list[Any]) -> Any:
-    """The inverse of `reporting.page_data.share_spec_values`."""
-    if isinstance(value, dict):
-        return (
-            unpack_values(shared[value["$"]], shared)
-            if "$" in value
-            else {k: unpack_values(v, shared) for k, v in value.items()}
-        )
-    return [unpack_values(v, shared) for v in value] if isinstance(value, list) else value
 
 
 def read_lines(page: Element, id: str) -> list[Line]:
