@@ -51,6 +51,25 @@ def test_reader_finds_the_most_images_per_joule_and_its_cap_at_once(page: Any) -
     sync_api.expect(closed).to_be_in_viewport()
 
 
+def test_reader_finds_what_a_cap_of_500_w_saves_and_why_publications_differ(page: Any) -> None:
+    after(page, link(page, "ResNet-50 training"))
+    saving, difference = (
+        page.locator("#resnet50-train .questions div").filter(has_text=question)
+        for question in ("What does a lower cap", "Why do published and measured")
+    )
+    sync_api.expect(saving).to_be_in_viewport(ratio=1)
+    less_energy, less_rate = re.findall(
+        r"H200 at 500 W: ([\d.]+) % less energy per image and ([\d.]+) % less throughput", GUIDE
+    )[0]
+    assert (
+        f"H200 at 500\u202fW {less_energy}\u202f% less energy per image and {less_rate}\u202f% less"
+    ) in saving.inner_text()
+    assert "unknown uncertainty" in saving.inner_text()
+    sync_api.expect(difference).to_be_in_viewport(ratio=1)
+    (times,) = re.findall(r"([\d.]+) times the published throughput", GUIDE)
+    assert f"{times} times as much" in difference.inner_text()
+
+
 def test_reader_finds_how_much_slower_400_w_is_than_700_w(page: Any) -> None:
     baseline = page.get_by_label("baseline", exact=True)
     after(
@@ -80,6 +99,8 @@ def test_reader_finds_which_rows_are_not_to_be_trusted_and_why(page: Any) -> Non
     card = page.locator('.card[data-workload="llama3-8b-pretrain"]')
     assert "19 published figures are not compared" in card.inner_text()
     assert "status=excluded" in page.url
+    (total,) = re.findall(r"(\d+) results: published MI300X rows", GUIDE)
+    assert page.get_by_text(f"{total} of 116 results").is_visible()
 
 
 def test_reader_finds_what_changes_with_node_overhead(page: Any) -> None:
@@ -105,16 +126,18 @@ def test_reader_finds_the_evidence_of_a_number(page: Any, whole_report: Path) ->
 def test_reader_finds_what_a_token_costs_at_own_prices(page: Any) -> None:
     answer = page.locator("#llama3-8b-serve [data-joules-per-item]")
     default_text = answer.inner_text()
+    eur, grams = re.findall(r"a million tokens: ([\d.]+) EUR and ([\d.]+) g CO2e", GUIDE)[0]
+    assert default_text.startswith(f"{eur}\u202fEUR and {grams}\u202fg\u202fCO2e")
     after(
         page,
         lambda: page.get_by_label("energy price").fill("0.5"),
         lambda: page.get_by_label("carbon intensity").fill("100"),
     )
     joules = float(answer.get_attribute("data-joules-per-item"))
-    eur, grams = (joules * 1e6 * 1.3 / 3.6e6 * rate for rate in (0.5, 100))
+    kwh = joules * 1e6 * 1.3 / 3.6e6
     assert answer.inner_text() == (
-        f"{eur:.5f} EUR and {grams:.3f} g CO2e for the energy of the accelerators, at the assumed "
-        "0.5 EUR/kWh, 100 g CO2e/kWh and a PUE of 1.3."
+        f"{kwh * 0.5:.5f} EUR and {kwh * 100:.3f} g CO2e for the energy of the accelerators, "
+        "at the assumed 0.5 EUR/kWh, 100 g CO2e/kWh and a PUE of 1.3."
     ).replace(" EUR", "\u202fEUR").replace(" g ", "\u202fg\u202f")
     page.get_by_label("energy price").fill("0.25")
     page.get_by_label("carbon intensity").fill("400")
