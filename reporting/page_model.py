@@ -143,7 +143,7 @@ def build_page_model(
     naive = build_naive_table(rows, link)
     fixed_work = build_fixed_work_table(rows, collected.papers, link)
     passed_findings = collected.list_passed_findings()
-    system_rows = overview.group_by_system(rows)
+    systems = _build_systems(rows, link)
     nodes = [*racks.list_measured_nodes(rows, link), *racks.list_published_nodes(collected.papers)]
     whole_nodes = racks.build_whole_nodes_table(nodes)
     section_tables = [table for section in sections for table in (*section.tables, *section.demo)]
@@ -160,7 +160,7 @@ def build_page_model(
     return PageModel(
         sections=sections,
         workloads=overview.build_workloads_table(rows),
-        systems_table=overview.build_systems_table(rows) if system_rows else None,
+        systems_table=overview.build_systems_table(rows) if systems else None,
         findings=overview.build_findings_table(passed_findings, collected.rejected),
         what_if=planning.build_what_if_table(rows, link, spread),
         rack=racks.build_rack_table(nodes),
@@ -171,16 +171,7 @@ def build_page_model(
         fixed_work=fixed_work,
         published_settings=build_published_settings_table(collected.papers),
         control=build_control_table(rows, link),
-        systems=[
-            SystemPart(
-                name,
-                overview.collect_facts(rows_of_system),
-                overview.build_system_table(
-                    sort_results(rows_of_system), f"system-{place}", f"Runs on {name}", link
-                ),
-            )
-            for place, (name, rows_of_system) in enumerate(system_rows, start=1)
-        ],
+        systems=systems,
         evidence=overview.build_evidence_table(rows, link),
         spread=spread,
         sentences=sentences,
@@ -190,6 +181,16 @@ def build_page_model(
         changes_table=build_changes_table(changes, link) if changes else None,
         change_counts=build_change_counts_table(changes) if changes else None,
     )
+
+
+def _build_systems(rows: Sequence[ResultRow], link: BundleLink) -> list[SystemPart]:
+    parts = []
+    for place, (name, system_rows) in enumerate(overview.group_by_system(rows), start=1):
+        table = overview.build_system_table(
+            sort_results(system_rows), f"system-{place}", f"Runs on {name}", link
+        )
+        parts.append(SystemPart(name, overview.collect_facts(system_rows), table))
+    return parts
 
 
 def _build_section(

@@ -56,18 +56,11 @@ def whole(tmp_path_factory: pytest.TempPathFactory, signing_key: Path) -> Report
     directory = tmp_path_factory.mktemp("traced")
     submissions = Submissions(directory / "submissions", signing_key)
     submissions.allow(signing_key)
-    runs = [
-        make_run_at_cap(300, 0.5, draw_w=320),
-        *(
-            make_run_at_cap(w, rate)
-            for w, rate in ((400, 0.7), (500, 0.9), (500, 0.88), (700, 1.0))
-        ),
-    ]
+    caps = ((400, 0.7), (500, 0.9), (500, 0.88), (700, 1.0))
+    demo_caps = ((500, 0.7), (600, 0.95), (700, 1.0))
+    runs = [make_run_at_cap(300, 0.5, draw_w=320), *(make_run_at_cap(w, rate) for w, rate in caps)]
     runs += [convert_to_baseline(make_run_at_cap(700, rate)) for rate in (0.3, 0.28)]
-    runs += [
-        make_run_at_cap(w, rate, standing="demo")
-        for w, rate in ((500, 0.7), (600, 0.95), (700, 1.0))
-    ]
+    runs += [make_run_at_cap(w, rate, standing="demo") for w, rate in demo_caps]
     add_sweep(submissions, *runs)
     out = directory / "report.html"
     paths = [SUBMISSIONS, submissions.root]
@@ -97,7 +90,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory, signing_key: Path) -> Report
     )
 
 
-def agree(row: Mapping[str, Any], wanted: Mapping[str, Any], told: str) -> int:
+def agree(row: Mapping[str, Any], wanted: Mapping[str, Any], name: str) -> int:
     """How many numbers of a row are those wanted; fails for any that is not, and for one that is
     not wanted at all."""
     seen = 0
@@ -107,15 +100,15 @@ def agree(row: Mapping[str, Any], wanted: Mapping[str, Any], told: str) -> int:
                 isinstance(value, bool)
                 or not isinstance(wanted.get(key), str)
                 or value == wanted[key]
-            ), f"{key} of {told}"
+            ), f"{key} of {name}"
         elif value is None:
-            assert wanted.get(key) is None, f"{key} of {told} is left out"
+            assert wanted.get(key) is None, f"{key} of {name} is left out"
         else:
-            assert key in wanted, f"{key} of {told} comes from nowhere"
+            assert key in wanted, f"{key} of {name} comes from nowhere"
             near = pytest.approx(
                 wanted[key], rel=1e-9, abs=1e-7 if key.endswith(("_percent", "_points")) else 0
             )
-            assert value == near, f"{key} of {told}"
+            assert value == near, f"{key} of {name}"
             seen += 1
     return seen
 

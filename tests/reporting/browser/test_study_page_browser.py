@@ -5,65 +5,49 @@ import csv
 import json
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
-from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import open_page
+from support.report.browser import draw_figure
+from support.report.study_page import (
+    IMAGE_SETS,
+    MEASURED,
+    choose,
+    find_setup,
+    make_measured_models,
+    name_model,
+    read_description,
+    read_published_models,
+    read_selection,
+    round_as_page,
+    write_study_page,
+)
 
-from checker.verdict import TrustLevel
 from reporting.charts.encoding import BLUE, BROWN, GREEN, name_family
-from reporting.collect import Collected
-from reporting.page import name_study_page
 from reporting.studies.findings import GOAL_PCT, describe_cheapest
 from reporting.studies.labels import identify_setup
-from reporting.studies.page import build_study_page, render_study_page
-from reporting.study_record import NOT_COMPARED, BundleOrigin, StudyRecord, record_published_study
 from rules.studies.figures import keep_sound
 from rules.studies.metrics.comparisons import group_by_setup
 from rules.studies.metrics.fronts import compute_centres, find_front
 from rules.studies.metrics.scores import find_energy_range, rank_by_score
-from rules.studies.published import PublishedStudy, read_published_study
-from rules.studies.results import ModelResult, Setup
-from rules.testing.study_results import make_measured_results
+from rules.studies.published import PublishedStudy
+from rules.studies.results import ModelResult
 
 pytestmark = pytest.mark.xdist_group("study-page")  # one test process builds it, once
 
-PUBLISHED = Path(__file__).parents[3] / "submissions/published/yang2025.json"
-MEASURED = Setup("2026-11-h200", "measured", "NVIDIA H200", "cudagraph", "bf16", 700.0)
-SIMULATED = replace(MEASURED, source="2026-11-demo", provenance="simulated")
-SETS = ("imagenet", "imagenet-real")
 SVG = "{http://www.w3.org/2000/svg}"
 
 
 @pytest.fixture(scope="module")
 def published() -> PublishedStudy:
-    """A quarter of the published models, those with failed power readings among them."""
-    study = read_published_study(PUBLISHED)
-    doubtful = {name(r) for r in study.results if r.doubts and not keep_sound([r])}
-    names = sorted({name(result) for result in study.results})
-    kept = {*names[::4], *doubtful}
-    return replace(study, results=tuple(r for r in study.results if name(r) in kept))
+    return read_published_models()
 
 
 @pytest.fixture(scope="module")
 def measured(published: PublishedStudy) -> tuple[ModelResult, ...]:
-    """Made-up results of a study. One has the accuracy of a model of the front and more energy. Two
-    are doubtful, with the largest and the least energy."""
-    seeded = [replace(result, tag=None) for result in published.results[:60]]
-    first = {(r.architecture, r.size): r for r in seeded}.values()
-    results = tuple(make_measured_results(first, MEASURED))
-    middle = find_front(results, SETS)[1]
-
-    def change(architecture: str, factor: float, doubts: tuple[str, ...] = ()) -> ModelResult:
-        joules = middle.best.joules_per_image * factor
-        best = replace(middle.best, joules_per_image=joules, joules_ci95=None)
-        return replace(middle, architecture=architecture, best=best, doubts=doubts)
-
-    doubtful = change("doubted_high", 1e5, ("Y102",)), change("doubted_low", 1e-5, ("Y102",))
-    return (*results, change("tie", 1.01), *doubtful)
+    return make_measured_models(published)
 
 
 @pytest.fixture(scope="module")
@@ -72,16 +56,7 @@ def study_page(
     measured: tuple[ModelResult, ...],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Path:
-    """The page of the published results, of a made-up measured study, and of a demo."""
-    main_page = tmp_path_factory.mktemp("study") / "report.html"
-    origin = BundleOrigin(main_page.parent, "example@wattmark", TrustLevel.SUBMITTED, ())
-    demo = tuple(replace(result, setup=SIMULATED) for result in measured)
-    studies = [StudyRecord(results, origin) for results in (measured, demo)]
-    collected = Collected([], [], [*studies, record_published_study(published)], [], [])
-    page = build_study_page(collected, main_page)
-    path = name_study_page(main_page)
-    path.write_text(render_study_page(page, main_page, datetime.now(UTC)), encoding="utf-8")
-    return path
+    return write_study_page(published, measured, tmp_path_factory.mktemp("study") / "report.html")
 
 
 @pytest.fixture
@@ -89,63 +64,6 @@ def page(browser: Any, study_page: Path) -> Iterator[Any]:
     """The page of studies, open."""
     with open_page(browser, study_page) as page:
         yield page
-
-
-def choose(page: Any, **choices: object) -> None:
-    """Set fields of the panel: a list checks the boxes of these values only."""
-    page.evaluate(
-        """(choices) => {
-          for (const [name, value] of Object.entries(choices)) {
-            const fields = [...document.querySelectorAll(`[name="${name}"]`)];
-            for (const field of fields) {
-              if (Array.isArray(value)) field.checked = value.includes(Number(field.value));
-              else if (field.type === "checkbox") field.checked = value;
-              else field.value = value;
-            }
-            fields[0].dispatchEvent(new Event("input", { bubbles: true }));
-          }
-        }""",
-        choices,
-    )
-
-
-def read_selection(page: Any) -> dict[str, Any]:
-    """The ranked rows, the doubtful rows and the fronts that the page shows."""
-    selection: dict[str, Any] = page.evaluate("""() => {
-      const { shown, doubted, fronts } = window.wattmark.selection;
-      const copy = (rows) => rows.map(({ name, size, joules, score, rank, doubts, ladder }) => (
-        { name, size, joules, score, rank, doubts, batches: ladder.length }
-      ));
-      return { shown: copy(shown), doubted: copy(doubted), fronts: fronts.map(copy) };
-    }""")
-    return selection
-
-
-def find_setup(page: Any, board: str, engine: str) -> int:
-    """The number of a setup on the page that is no demo."""
-    setups = page.evaluate("JSON.parse(document.getElementById('about').textContent).study.setups")
-    (number,) = [
-        n
-        for n, s in enumerate(setups)
-        if board in s["label"] and s["engine"] == engine and s["provenance"] not in NOT_COMPARED
-    ]
-    return int(number)
-
-
-def draw_plot(page: Any, id: str) -> Any:
-    figure = page.locator(f"figure#{id}")
-    figure.scroll_into_view_if_needed()
-    page.wait_for_function("figure => figure.dataset.drawn === 'yes'", arg=figure.element_handle())
-    return figure
-
-
-def round_as_page(result: ModelResult) -> ModelResult:
-    joules = float(f"{result.best.joules_per_image:.4g}")
-    return replace(result, best=replace(result.best, joules_per_image=joules))
-
-
-def name(result: ModelResult) -> tuple[str, int]:
-    return ".".join(filter(None, (result.architecture, result.tag))), result.size
 
 
 @pytest.mark.parametrize(("board", "engine"), [("A100", "eager"), ("H200", "cudagraph")])
@@ -163,41 +81,41 @@ def test_fronts_scores_and_centres_are_those_of_the_rules(
         if board in setup.board and setup.engine == engine
     ]
     energies = find_energy_range(results)
-    image_sets = page.evaluate(
-        "JSON.parse(document.getElementById('about').textContent).study.image_sets"
-    )
+    description = read_description(page)
     choose(
         page,
         setup=[find_setup(page, board, engine)],
-        set=[image_sets.index(n) for n in SETS],
+        set=[description["image_sets"].index(n) for n in IMAGE_SETS],
         minacc="80",
         maxmj="1000",
         weight="0.7",
     )
-    candidates = rank_by_score(results, 0.7, energies, "equal", SETS)
-    accuracy = {name(s.result): sum(s.result.accuracy_pct[n] for n in SETS) / 2 for s in candidates}
+    candidates = rank_by_score(results, 0.7, energies, "equal", IMAGE_SETS)
+    accuracy = {
+        name_model(s.result): sum(s.result.accuracy_pct[n] for n in IMAGE_SETS) / 2
+        for s in candidates
+    }
     for scaling in ("printed", "log", "equal"):
         choose(page, scaling=scaling)
         ranked = [
             score
-            for score in rank_by_score(results, 0.7, energies, scaling, SETS)  # type: ignore[arg-type]
-            if accuracy[name(score.result)] >= 80 and score.result.best.joules_per_image <= 1
+            for score in rank_by_score(results, 0.7, energies, scaling, IMAGE_SETS)  # type: ignore[arg-type]
+            if accuracy[name_model(score.result)] >= 80 and score.result.best.joules_per_image <= 1
         ]
         shown = read_selection(page)["shown"]
         assert len(shown) == len(ranked) < len(results)
         assert [row["score"] for row in shown] == pytest.approx([s.score for s in ranked])
-        assert {(r["name"], r["size"]) for r in shown} == {name(s.result) for s in ranked}
+        assert {(r["name"], r["size"]) for r in shown} == {name_model(s.result) for s in ranked}
     chosen = [score.result for score in ranked]
     (front,) = read_selection(page)["fronts"]
-    expected = find_front(chosen, SETS)
-    assert [(row["name"], row["size"]) for row in front] == [name(r) for r in expected]
+    expected = find_front(chosen, IMAGE_SETS)
+    assert [(row["name"], row["size"]) for row in front] == [name_model(r) for r in expected]
     assert len(expected) > 4
     centres = page.evaluate("window.wattmark.centres()")
-    classes = page.evaluate(
-        "JSON.parse(document.getElementById('about').textContent).study.classes"
-    )
-    for centre in compute_centres(chosen, SETS):
-        (shown_centre,) = [c for c in centres if classes[c["class"]] == centre.model_class]
+    for centre in compute_centres(chosen, IMAGE_SETS):
+        (shown_centre,) = [
+            c for c in centres if description["classes"][c["class"]] == centre.model_class
+        ]
         assert shown_centre["joules"] == pytest.approx(centre.joules_per_image.value)
         assert shown_centre["accuracy"] == pytest.approx(centre.accuracy_pct)
 
@@ -210,7 +128,7 @@ def test_doubtful_results_are_crossed_out_until_the_reader_ranks_them(page: Any)
     assert len(doubted) > 30
     assert doubted.isdisjoint((r["name"], r["size"]) for r in selection["fronts"][0])
     assert all(row["rank"] is None and row["doubts"] for row in selection["doubted"])
-    figure = draw_plot(page, "study-scatter")
+    figure = draw_figure(page, "study-scatter")
     assert figure.locator("path.mark.doubt").count() == 1
     assert figure.locator("path.mark.hollow.published").count() >= 1
     sound = len(selection["shown"])
@@ -219,13 +137,13 @@ def test_doubtful_results_are_crossed_out_until_the_reader_ranks_them(page: Any)
     assert selection["doubted"] == []
     assert len(selection["shown"]) == sound + len(doubted)
     assert not doubted.isdisjoint((r["name"], r["size"]) for r in selection["fronts"][0])
-    assert draw_plot(page, "study-scatter").locator("path.mark.doubt").count() == 1
+    assert draw_figure(page, "study-scatter").locator("path.mark.doubt").count() == 1
 
 
 def test_results_have_the_encoding_of_the_report_and_simulated_ones_a_watermark(page: Any) -> None:
     boxes = page.locator('input[name="setup"]').count()
     choose(page, setup=list(range(boxes)))
-    setups = page.evaluate("JSON.parse(document.getElementById('about').textContent).study.setups")
+    setups = read_description(page)["setups"]
     assert [s["provenance"] for s in setups] == ["measured", *["published"] * 4, "simulated"]
     looks = {(name_family(s["board"]), s["engine"]): (s["colour"], s["shape"]) for s in setups}
     assert looks == {
@@ -235,7 +153,7 @@ def test_results_have_the_encoding_of_the_report_and_simulated_ones_a_watermark(
         ("H100", "eager"): (BLUE, "square"),
         ("H100", "tensorrt"): (BLUE, "diamond"),
     }
-    figure = draw_plot(page, "study-scatter")
+    figure = draw_figure(page, "study-scatter")
     legend = figure.locator("[data-legend]").inner_text()
     assert all(s["label"] in legend for s in setups)
     assert figure.locator("svg.drawn path.mark.measured:not(.hollow)").count() >= 1
@@ -244,7 +162,7 @@ def test_results_have_the_encoding_of_the_report_and_simulated_ones_a_watermark(
     assert figure.locator("path.line.front.published").count() == 2, "one path for each hue"
     assert figure.locator(".watermark").text_content() == "simulated"
     choose(page, setup=[0, 1])
-    assert draw_plot(page, "study-scatter").locator(".watermark").count() == 0
+    assert draw_figure(page, "study-scatter").locator(".watermark").count() == 0
 
 
 def test_choices_come_back_from_the_address(page: Any, browser: Any) -> None:
@@ -290,7 +208,7 @@ def test_the_first_screen_answers_with_the_sentence_of_the_program(
     page: Any, measured: tuple[ModelResult, ...]
 ) -> None:
     answers = page.locator("[data-answers]")
-    scatter = draw_plot(page, "study-scatter")
+    scatter = draw_figure(page, "study-scatter")
     for size in ({"width": 1440, "height": 900}, {"width": 390, "height": 844}):
         page.set_viewport_size(size)
         page.evaluate("scrollTo(0, 0)")
@@ -315,7 +233,7 @@ def test_labels_of_classes_and_models_do_not_overlap(page: Any) -> None:
     for setups in ([0], [find_setup(page, "H100", "tensorrt")]):
         choose(page, setup=setups)
         # The numbers of the lines of equal score are below the names.
-        boxes = draw_plot(page, "study-scatter").evaluate(
+        boxes = draw_figure(page, "study-scatter").evaluate(
             """figure => [...figure.querySelectorAll("text.label")]
               .filter((label) => !/^[0-9]+$/.test(label.textContent))
               .map((label) => [label.textContent, label.getBoundingClientRect().toJSON()])"""
@@ -342,7 +260,7 @@ def test_a_figure_is_a_table_and_downloads_as_svg_png_and_csv(page: Any) -> None
     choose(page, find="res")
     selection = read_selection(page)
     rows = len(selection["shown"]) + len(selection["doubted"])
-    figure = draw_plot(page, "study-scatter")
+    figure = draw_figure(page, "study-scatter")
     picture = ElementTree.fromstring(save_as(page, figure, "SVG"))
     marks = [p for p in picture.iter(f"{SVG}path") if p.get("fill") == "rgb(0, 147, 107)"]
     assert sum(p.get("d", "").count("M") for p in marks) == len(selection["shown"])
@@ -362,7 +280,7 @@ def test_a_figure_is_a_table_and_downloads_as_svg_png_and_csv(page: Any) -> None
 
 def test_on_a_phone_tooltips_are_inside_and_targets_are_large(page: Any) -> None:
     page.set_viewport_size({"width": 390, "height": 844})
-    cursor = draw_plot(page, "study-scatter").locator(".cursor")
+    cursor = draw_figure(page, "study-scatter").locator(".cursor")
     cursor.focus()
     for key in ("Home", "End"):
         page.keyboard.press(key)
@@ -379,7 +297,7 @@ def test_on_a_phone_tooltips_are_inside_and_targets_are_large(page: Any) -> None
 
 
 def test_points_answer_the_keyboard(page: Any) -> None:
-    figure = draw_plot(page, "study-scatter")
+    figure = draw_figure(page, "study-scatter")
     cursor = figure.locator(".cursor")
     cursor.focus()
     tip = page.locator(".tip")
@@ -398,7 +316,7 @@ def test_points_answer_the_keyboard(page: Any) -> None:
 
 
 def test_a_bar_shows_its_point_and_opens_its_model(page: Any) -> None:
-    cursor = draw_plot(page, "study-scatter").locator(".cursor")
+    cursor = draw_figure(page, "study-scatter").locator(".cursor")
     bar = page.locator("[data-ranking] button").nth(2)
     assert cursor.get_attribute("d") == ""
     bar.focus()
@@ -423,7 +341,7 @@ def test_one_model_is_shown_at_all_batch_sizes_with_the_cap(page: Any) -> None:
     row = next(r for r in read_selection(page)["shown"] if r["batches"] > 8)
     choose(page, model=f"{row['name']}@{row['size']}")
     for id in ("study-batch", "study-cap", "study-latency"):
-        figure = draw_plot(page, id)
+        figure = draw_figure(page, id)
         assert figure.locator("path.mark.s0.measured").count() == 1
         marks = figure.locator("path.mark.s0.measured").get_attribute("d")
         assert marks.count("M") == row["batches"]
@@ -437,7 +355,7 @@ def test_all_plots_are_drawn_where_the_reader_scrolls(page: Any) -> None:
     choose(page, setup=[0, 1])
     for figure in page.locator("figure.chart:has(.plot)[id^=study-]").all():
         id = figure.get_attribute("id")
-        assert draw_plot(page, id).locator("path.mark").count() > 0, id
+        assert draw_figure(page, id).locator("path.mark").count() > 0, id
 
 
 def test_page_is_no_wider_than_the_screen(page: Any) -> None:
@@ -458,8 +376,8 @@ def test_axe_finds_nothing_serious(page: Any) -> None:
     axe = pytest.importorskip(
         "axe_playwright_python.sync_playwright", reason="axe-playwright-python is in the extra dev"
     )
-    draw_plot(page, "study-batch")
-    draw_plot(page, "study-scatter").locator(".cursor").focus()
+    draw_figure(page, "study-batch")
+    draw_figure(page, "study-scatter").locator(".cursor").focus()
     violations = axe.Axe().run(page).response["violations"]
     grave = {
         v["id"]: [n["target"] for n in v["nodes"]][:3]

@@ -145,6 +145,12 @@ def recompute_naive_ratio(headline: Headline, max_power_w: float) -> Numbers:
     }
 
 
+def recompute_achieved_rate(headline: Headline, peak_tflops: float) -> Numbers:
+    """Compute the achieved TFLOP/s of an accelerator as a share of its peak."""
+    assert headline.mfu is not None
+    return {"peak_tflops": peak_tflops, "achieved_tflops": headline.mfu.mean * peak_tflops}
+
+
 def recompute_bundle(verdict: Verdict) -> Result:
     """Compute the figures of a bundle from its raw tables."""
     evidence, problems = read_evidence(read_files(verdict.path))
@@ -185,10 +191,7 @@ def recompute_bundle(verdict: Verdict) -> Result:
     if not simulated:
         figures |= recompute_naive_ratio(headline, board.max_power_w)
         peak_tflops = board.peak_tflops[result["implementation"]["precision"]]
-        figures |= {
-            "peak_tflops": peak_tflops,
-            "achieved_tflops": headline.mfu.mean * peak_tflops,
-        }
+        figures |= recompute_achieved_rate(headline, peak_tflops)
     cap_enforced = all(observed.cap_enforced for observed in bundle.figures.observed) and not any(
         f.rule == "X101" for f in verdict.findings
     )

@@ -1,0 +1,72 @@
+"""Labels of points overlap no mark and no other label."""
+
+import random
+from xml.etree import ElementTree as Xml
+
+from support.report.chart_tables import make_result, make_table, mark_fronts
+
+from reporting.charts import build_charts
+from reporting.charts.labels.layout import Plot, PlotPoint, place_labels
+from reporting.charts.render import to_svg
+
+
+def test_labels_overlap_no_label_and_no_point_at_any_width() -> None:
+    random.seed(7)
+    plot = Plot(least_width_px=220, greatest_width_px=640, height_px=200, font_px=10)
+    points = [
+        PlotPoint(n, random.random(), (random.uniform(0, 200), random.uniform(0, 200)), 5, "700")
+        for n in range(24)
+    ]
+    labels = place_labels(points, [points[:6]], plot)
+    assert len(labels) >= 8, "there is room for some"
+    for width in range(220, 641, 5):
+        for state in (0, 1):
+            marks = [(p.x_share * width, p.y_px[state], p.radius_px, p.radius_px) for p in points]
+            boxes = [
+                (
+                    points[at.row].x_share * width + at.dx_px,
+                    points[at.row].y_px[state] + at.dy_px,
+                    9,
+                    5,
+                )
+                for at in labels
+            ]
+            for n, box in enumerate(boxes):
+                for other in (*boxes[:n], *marks):
+                    apart = abs(box[0] - other[0]) >= box[2] + other[2] - 0.2
+                    assert apart or abs(box[1] - other[1]) >= box[3] + other[3] - 0.2
+                assert 9 <= box[0] <= width - 9 and 5 <= box[1] <= 195
+
+
+def test_first_point_gets_the_label_that_has_no_room_twice() -> None:
+    plot = Plot(least_width_px=40, greatest_width_px=40, height_px=60, font_px=10)
+    crowd = [PlotPoint(n, 0.5, (30 + n / 10,), 4, "700") for n in range(6)]
+    assert next(label.row for label in place_labels(crowd, [], plot)) == 0
+    assert len(place_labels(crowd, [], plot)) < 6
+
+
+def test_labels_keep_off_the_line_where_there_is_room() -> None:
+    plot = Plot(least_width_px=400, greatest_width_px=400, height_px=200, font_px=10)
+    line = [PlotPoint(n, x, (y,), 4, "700") for n, (x, y) in enumerate(((0.5, 0.0), (0.5, 199.0)))]
+    middle = PlotPoint(2, 0.5, (100.0,), 4, "700")
+    (label,) = [a for a in place_labels([middle, *line], [line], plot) if a.row == 2]
+    assert abs(label.dx_px) >= 9, "not above the point, where the line is"
+
+
+def test_hill_labels_each_cap_once_and_peaks_and_default_caps_in_its_small_form() -> None:
+    rows = [
+        make_result(cap, rate, 5.0 - abs(cap - 400) / 100, standing="closed")
+        for cap, rate in ((300.0, 100.0), (400.0, 300.0), (400.0, 310.0), (700.0, 1200.0))
+    ]
+    charts = build_charts(make_table("results", *mark_fronts([{"line": "a", **r} for r in rows])))
+    texts = {
+        chart.id.removeprefix("resnet50-train-"): [
+            text.text
+            for text in Xml.fromstring(to_svg(chart)).iter("text")
+            if text.get("font-size") in ("9px", "10px")
+        ]
+        for chart in charts
+        if "hill" in chart.id or chart.id.endswith("efficiency")
+    }
+    assert sorted(texts["hill-small"]) == ["700", "H200 \u00b7 400"]
+    assert sorted(text or "" for text in texts["results-efficiency"]) == ["300", "400", "700"]
