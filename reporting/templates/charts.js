@@ -259,6 +259,7 @@
       const [vegaEmbed, specs] = await Promise.all([loadVega(), loadSpecs()]);
       const spec = specs[figure.id];
       const rows = selectRows(id);
+      const drawnRows = JSON.stringify(rows); // Vega adds fields to its rows
       const { view } = await vegaEmbed(live, { ...spec, datasets: { ...spec.datasets, [id]: rows } }, {
         config,
         ast: true,
@@ -274,6 +275,8 @@
       if (!figure.id.endsWith("-hill-small")) addViews(chart);
       charts.set(figure, chart);
       (window.wattmark.redraws[id] ??= []).push(() => redraw(chart));
+      // The reader may have changed a choice while Vega drew.
+      if (JSON.stringify(selectRows(id)) !== drawnRows) await redraw(chart);
       staticPicture.remove();
       figure.dataset.drawn = "yes";
     } catch (error) {

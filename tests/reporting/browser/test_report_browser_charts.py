@@ -194,7 +194,7 @@ def test_labels_of_the_hills_overlap_no_label_and_no_point_at_any_width(page: An
         page.set_viewport_size({"width": width, "height": 900})
         for workload in ("resnet50-train", "llama3-8b-pretrain"):
             figure = draw_figure(page, f"{workload}-results-efficiency")
-            page.wait_for_timeout(100)
+            page.wait_for_function(_FITS, arg=figure.element_handle())
             boxes = figure.evaluate(_LABELS_AND_POINTS)
             assert len(boxes["labels"]) >= 10
             for n, label in enumerate(boxes["labels"]):
@@ -202,6 +202,8 @@ def test_labels_of_the_hills_overlap_no_label_and_no_point_at_any_width(page: An
                     assert not overlap(label, other), f"{workload} at {width} px"
 
 
+_FITS = "f => f.querySelector('.live svg').getBoundingClientRect().width <= f.clientWidth"
+"""A chart follows the width of the screen some time after it changes."""
 _LABELS_AND_POINTS = """figure => {
   const box = (node) => {
     const { x, y, width, height } = node.getBoundingClientRect();
@@ -297,3 +299,29 @@ def test_filter_draws_the_visible_rows_alone(page: Any) -> None:
     caps = {f"{row['cap_w']:g}" for row in rows}
     shown = figure.locator(f"{_LABELS}:not([opacity='0'])").all_text_contents()
     assert shown and set(shown) <= caps, "labels stay with their rows"
+
+
+_HOLD_DRAWING = """
+  const released = new Promise((resolve) => { window.releaseDrawing = resolve; });
+  let vegaEmbed;
+  Object.defineProperty(window, "vegaEmbed", {
+    configurable: true,
+    get: () => async (...values) => { await released; return vegaEmbed(...values); },
+    set: (embed) => { vegaEmbed = embed; },
+  });
+"""
+
+
+def test_choice_made_while_a_chart_is_drawn_reaches_its_points(page: Any) -> None:
+    id = "resnet50-train-results"
+    page.add_init_script(_HOLD_DRAWING)
+    page.reload()
+    figure = page.locator(f"figure#{id}-efficiency")
+    figure.scroll_into_view_if_needed()
+    begun = "figure => figure.dataset.drawn === 'begun' && window.vegaEmbed"
+    page.wait_for_function(begun, arg=figure.element_handle())
+    page.get_by_label("board", exact=True).select_option("MI300X")
+    page.evaluate("releaseDrawing()")
+    rows = [row for row in read_rows(page, id) if row["model"] == "MI300X"]
+    points = draw_figure(page, f"{id}-efficiency").locator(_POINTS)
+    assert 0 < points.count() == len(rows) < len(read_rows(page, id))

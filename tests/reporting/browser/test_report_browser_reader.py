@@ -30,7 +30,7 @@ def line(page: Any, id: str, *words: str) -> str:
     found = page.locator(f"#{id} tbody tr:visible")
     for word in words:
         found = found.filter(has_text=word)
-    assert found.count() == 1 and found.is_visible()
+    sync_api.expect(found).to_have_count(1)
     return str(found.inner_text())
 
 
