@@ -1,6 +1,6 @@
 """The section of the page on changes since an earlier round: a sentence and a table."""
 
-from reporting.report_table import Column, ReportTable, format_signed
+from reporting.report_table import NO_BREAK, Column, ReportTable, format_signed
 from reporting.rounds.changes import FigureChange, RoundChanges, SettingChange
 from reporting.sections.cells import (
     BundleLink,
@@ -185,5 +185,5 @@ def describe_changes(changes: RoundChanges) -> str:
     title = workloads()[setting.row.workload].title
     return (
         f"{text} Largest change: {name} of {title} on {format_label(setting.row)} is "
-        f"{format_signed(percent)} % {change.difference}."
+        f"{format_signed(percent)}{NO_BREAK}% {change.difference}."
     )

@@ -30,22 +30,24 @@ def describe_cheapest(setup: Setup, results: Sequence[ModelResult], goal_pct: fl
     reaching.sort(key=lambda entry: entry[:2])
     place = describe_place(setup)
     if not reaching:
-        return f"On {place}, no model has {goal_pct:g} % accuracy."
+        return f"On {place}, no model has {goal_pct:g}{NO_BREAK}% accuracy."
     (joules, accuracy_pct, result), *others = reaching[: 1 + _ALTERNATIVES]
     low, high = result.best.joules_ci95 or (None, None)
     interval = (
         ""
         if low is None or high is None
-        else f" (95 %: {format_number(low * 1e3)}\u2013{format_number(high * 1e3)})"
+        else f" (95{NO_BREAK}%: {format_number(low * 1e3)}\u2013{format_number(high * 1e3)})"
     )
     sentence = (
-        f"On {place}, {goal_pct:g} % accuracy takes at least {format_number(joules * 1e3)} mJ per "
-        f"image{interval}: {_name_model(result)}, {format_number(accuracy_pct)} %."
+        f"On {place}, {goal_pct:g}{NO_BREAK}% accuracy takes at least "
+        f"{format_number(joules * 1e3)}{NO_BREAK}mJ per image{interval}: "
+        f"{_name_model(result)}, {format_number(accuracy_pct)}{NO_BREAK}%."
     )
     if not others:
         return sentence
     nexts = " and ".join(
-        f"{_name_model(other)}, {format_number(other_j * 1e3)} mJ" for other_j, _, other in others
+        f"{_name_model(other)}, {format_number(other_j * 1e3)}{NO_BREAK}mJ"
+        for other_j, _, other in others
     )
     return f"{sentence} The next are {nexts}." if len(others) > 1 else f"{sentence} Next: {nexts}."
 
@@ -72,7 +74,8 @@ def _list_titles(figures: SetupFigures, front: SetupFront) -> Iterator[tuple[str
         ten, hundred = (format_number(d.accuracy_pct, 3) for d in front.decades[1:3])
         yield (
             "study-scatter",
-            f"Ten times the least energy buys {ten} % accuracy, a hundred times {hundred} %",
+            f"Ten times the least energy buys {ten}{NO_BREAK}% accuracy, a hundred times "
+            f"{hundred}{NO_BREAK}%",
         )
     if (fit := figures.fit) is not None:
         yield "study-size", _describe_fit(fit.activations, fit.flops)

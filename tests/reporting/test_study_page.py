@@ -280,14 +280,15 @@ def test_sentences_name_the_least_energy_for_an_accuracy() -> None:
     setup = results[0].setup
     sentence = describe_cheapest(setup, results, 85)
     assert sentence.startswith(
-        "On H200 at 700\u202fW (cudagraph, bf16), 85 % accuracy takes at least 50.00 mJ"
+        "On H200 at 700\u202fW (cudagraph, bf16), 85\u202f% accuracy takes at least 50.00\u202fmJ"
     )
     assert (
-        "cheap@224, 85.00 %. The next are middle@224, 100.0 mJ and dear@224, 200.0 mJ." in sentence
+        "cheap@224, 85.00\u202f%. The next are middle@224, 100.0\u202fmJ and dear@224, "
+        "200.0\u202fmJ." in sentence
     )
     assert "Next: dear@224" in describe_cheapest(setup, results, 85.2)
-    assert describe_cheapest(setup, results, 86).endswith("dear@224, 86.00 %.")
-    assert describe_cheapest(setup, results, 87).endswith("no model has 87 % accuracy.")
+    assert describe_cheapest(setup, results, 86).endswith("dear@224, 86.00\u202f%.")
+    assert describe_cheapest(setup, results, 87).endswith("no model has 87\u202f% accuracy.")
 
 
 def test_titles_of_charts_state_what_intervals_allow(published: PublishedStudy) -> None:

@@ -100,12 +100,12 @@
   function describeCheapest(setup, rows, goal, alternatives) {
     const { place } = setups[setup];
     const [first, ...others] = findCheapest(setup, rows, goal).slice(0, 1 + alternatives);
-    if (!first) return `On ${place}, no model has ${goal} % accuracy.`;
+    if (!first) return `On ${place}, no model has ${goal}\u202f% accuracy.`;
     const mj = (joules) => number(joules * 1e3);
     const name = (row) => `${row.name}@${row.size}`;
-    const between = first.joulesLow ? ` (95 %: ${mj(first.joulesLow)}–${mj(first.joulesHigh)})` : "";
-    const sentence = `On ${place}, ${goal} % accuracy takes at least ${mj(first.joules)} mJ per image${between}: ${name(first)}, ${number(first.accuracy)} %.`;
+    const between = first.joulesLow ? ` (95\u202f%: ${mj(first.joulesLow)}–${mj(first.joulesHigh)})` : "";
+    const sentence = `On ${place}, ${goal}\u202f% accuracy takes at least ${mj(first.joules)}\u202fmJ per image${between}: ${name(first)}, ${number(first.accuracy)}\u202f%.`;
     if (!others.length) return sentence;
-    const nexts = others.map((row) => `${name(row)}, ${mj(row.joules)} mJ`).join(" and ");
+    const nexts = others.map((row) => `${name(row)}, ${mj(row.joules)}\u202fmJ`).join(" and ");
     return others.length > 1 ? `${sentence} The next are ${nexts}.` : `${sentence} Next: ${nexts}.`;
   }
