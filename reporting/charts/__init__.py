@@ -16,6 +16,7 @@ from checker.judging.workers import block_sigint
 from reporting.charts.chart import Chart, DrawnChart
 from reporting.charts.encoding import find_provenance
 from reporting.report_table import ReportTable
+from reporting.sentences.chart_columns import get_kind
 from reporting.sentences.charts import ChartText
 
 AXIS_TABLES = ("batch", "concurrency", "clock", "gpus", "precision", "variant")
@@ -36,7 +37,7 @@ def build_charts(table: ReportTable, texts: Mapping[str, ChartText] | None = Non
     """
     altair = _import_altair()
     # These modules import altair, which only the extra `report` installs.
-    from reporting.charts import caps, curves, fronts, hill, serving, works
+    from reporting.charts import caps, curves, fixed_work, fronts, hill, serving
     from reporting.charts.rows import bars, peaks, repeats, spans
     from reporting.charts.style import mark_simulated
 
@@ -56,10 +57,9 @@ def build_charts(table: ReportTable, texts: Mapping[str, ChartText] | None = Non
         "power": lambda t: [*spans.build_distribution_chart(t), *curves.build_clock_charts(t)],
         "front": fronts.build_front_chart,
         "trace": spans.build_trace_chart,
-        "work": works.build_fixed_work_chart,
+        "work": fixed_work.build_fixed_work_chart,
     }
-    # Ids of traces end with a number: `…-trace-1`.
-    kind = table.id.rstrip("0123456789-").rpartition("-")[2]
+    kind = get_kind(table)
     # The tests validate the specs, so a report need not.
     with altair.utils.schemapi.debug_mode(False):
         charts = builders[kind](table) if kind in builders else []

@@ -101,11 +101,11 @@ def lay_out(table: ReportTable, width: PaperWidth, bibliography: Bibliography) -
     elif marks.letters:
         widths = (first.natural_width + _MARK_WIDTH, first.width + _MARK_WIDTH)
         measured[0] = replace(first, natural_width=widths[0], width=widths[1])
-    shown = sorted(_fit(measured, width * _FILL), key=lambda c: candidates.index(c.column))
-    shown_columns = [c.column for c in shown]
+    paper_columns = sorted(_fit(measured, width * _FILL), key=lambda c: candidates.index(c.column))
+    shown_columns = [c.column for c in paper_columns]
     return Layout(
         table=table,
-        columns=shown,
+        columns=paper_columns,
         names=names,
         caption=shorten(table.title, _MAX_CAPTION_LETTERS),
         notes=[
@@ -113,7 +113,7 @@ def lay_out(table: ReportTable, width: PaperWidth, bibliography: Bibliography) -
             for note in collect_notes(table, shown_columns, constants)
         ],
         marks=marks,
-        width=_choose_width(shown, width),
+        width=_choose_width(paper_columns, width),
         left_out=[column for column in candidates if column not in shown_columns],
         bibliography=bibliography,
     )
@@ -185,18 +185,18 @@ def _measure_column(
 
 
 def _fit(candidates: Sequence[PaperColumn], width: float) -> list[PaperColumn]:
-    """The columns that fit the width, with their widths. The first is always kept."""
+    """The columns that fit the width, with their widths. The first is always among them."""
     first, *rest = candidates
-    kept, free = [first], width - first.width
+    columns, free_width = [first], width - first.width
     for candidate in rest:
-        if candidate.width + GAP <= free:
-            kept.append(candidate)
-            free -= candidate.width + GAP
-    missing = sum(column.natural_width - column.width for column in kept)
-    if missing <= free:
-        return [replace(column, width=column.natural_width) for column in kept]
-    share = free / missing
-    return [replace(c, width=c.width + share * (c.natural_width - c.width)) for c in kept]
+        if candidate.width + GAP <= free_width:
+            columns.append(candidate)
+            free_width -= candidate.width + GAP
+    missing = sum(column.natural_width - column.width for column in columns)
+    if missing <= free_width:
+        return [replace(column, width=column.natural_width) for column in columns]
+    share = free_width / missing
+    return [replace(c, width=c.width + share * (c.natural_width - c.width)) for c in columns]
 
 
 def _choose_width(columns: Sequence[PaperColumn], width: PaperWidth) -> PaperWidth:

@@ -199,8 +199,8 @@ def _read_conditions(setting: Setting) -> dict[str, object]:
     """Conditions of runs by name, without their code."""
     row = setting.rows[0]
     conditions = {"system": row.system, "cap in W": row.cap_w, **read_configuration_values(row)}
-    shown = {name: value for name, value in conditions.items() if name not in CODE_NAMES}
-    return {**shown, "driver": _list_drivers(setting)}
+    without_code = {name: value for name, value in conditions.items() if name not in CODE_NAMES}
+    return {**without_code, "driver": _list_drivers(setting)}
 
 
 def _format(value: object) -> str:

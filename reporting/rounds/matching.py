@@ -85,10 +85,10 @@ def _measure_common_spread(
 ) -> ReportSpread:
     """The spread of the repeats of both sides. A run of both sides counts once."""
     manifests = {row.provenance.manifest_sha256 for row in later if row.provenance}
-    others = [
+    earlier_only = [
         row for row in earlier if row.provenance and row.provenance.manifest_sha256 not in manifests
     ]
-    return measure_spread([*others, *later])
+    return measure_spread([*earlier_only, *later])
 
 
 def find_slower(changes: RoundChanges, percent: float) -> list[SettingChange]:

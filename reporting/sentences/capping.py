@@ -172,8 +172,8 @@ def list_printed_effects(rows: Sequence[ResultRow]) -> list[PrintedEffect]:
 def _compare_with_highest_cap(
     rows: Sequence[ResultRow], source: str, model: str
 ) -> Iterator[PrintedEffect]:
-    reference, *others = sorted(rows, key=lambda row: -(row.cap_w or 0))
-    for row in others:
+    reference, *capped_rows = sorted(rows, key=lambda row: -(row.cap_w or 0))
+    for row in capped_rows:
         assert row.cap_w and reference.cap_w and row.joules_per_item and reference.joules_per_item
         yield PrintedEffect(
             source=source,

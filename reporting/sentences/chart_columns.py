@@ -85,7 +85,7 @@ def list_shown_columns(table: ReportTable) -> dict[str, ShownColumns]:
         keys = ("median_w", "max_w", "mean_w", "rated_w")
         return {f"{table.id}-{n}": ShownColumns(keys, accelerators=n) for n in sorted(counts)}
     charts = _SHOWN_COLUMNS.get(get_kind(table), {})
-    return {_name_chart(table, name): shown for name, shown in charts.items()}
+    return {_name_chart(table, name): columns for name, columns in charts.items()}
 
 
 def _name_chart(table: ReportTable, name: str) -> str:
@@ -108,10 +108,10 @@ def _is_sound(row: TableRow) -> bool:
     return not any(row.get(key) for key in ("doubt", "implausible", "withheld"))
 
 
-def describe_ranges(table: ReportTable, shown: ShownColumns) -> str:
+def describe_ranges(table: ReportTable, columns: ShownColumns) -> str:
     """The ranges of the columns over the sound rows, by provenance, and how many points are not
     compared; empty without a value."""
-    shown_rows = shown.select_rows(table)
+    shown_rows = columns.select_rows(table)
     sound_rows = [row for row in shown_rows if _is_sound(row)]
     if not sound_rows:
         return ""
@@ -119,7 +119,7 @@ def describe_ranges(table: ReportTable, shown: ShownColumns) -> str:
     for noun, standings in _GROUPS.items():
         rows = [row for row in sound_rows if row.get("standing") in standings]
         if rows:
-            ranges = "; ".join(_list_ranges(table, shown.keys, rows))
+            ranges = "; ".join(_list_ranges(table, columns.keys, rows))
             sentences.append(f"{count_nouns(len(rows), noun)}: {ranges}.")
     if excluded := len(shown_rows) - len(sound_rows):
         verb = "is" if excluded == 1 else "are"

@@ -61,14 +61,14 @@ def describe_charts(
     come from the rows of a workload (`list_titles`); others come from the tables."""
     texts: dict[str, dict[str, ChartText]] = {}
     for table in tables:
-        for chart_id, shown in list_shown_columns(table).items():
+        for chart_id, columns in list_shown_columns(table).items():
             kind, name = get_kind(table), chart_id.removeprefix(f"{table.id}-")
             finding = titles.get(chart_id, "")
             if not finding and (find := FINDINGS.get((kind, name))):
                 finding = find(select_compared(table), spread)
             if chart_id.endswith(_SMALL_HILL):
                 finding = titles.get(f"{table.id}-efficiency", "")
-            if ranges := describe_ranges(table, shown):
+            if ranges := describe_ranges(table, columns):
                 alt = f"{finding}. {ranges}" if finding else ranges
                 title = "" if chart_id.endswith(_SMALL_HILL) else finding
                 texts.setdefault(table.id, {})[chart_id] = ChartText(title, alt)

@@ -42,9 +42,9 @@ def choose_setting(rows: Iterable[ResultRow], standing: str, spread: ReportSprea
     ]
     if not candidates:
         return None
-    best, *others = sorted(join_repeats(candidates), key=lambda s: get_joules(s).value)
-    ties = tuple(setting for setting in others if not is_more_energy(setting, best, spread))
-    return Choice(best, ties, is_alone=not others)
+    best, *rest = sorted(join_repeats(candidates), key=lambda s: get_joules(s).value)
+    ties = tuple(setting for setting in rest if not is_more_energy(setting, best, spread))
+    return Choice(best, ties, is_alone=not rest)
 
 
 def is_more_energy(setting: Setting, best: Setting, spread: ReportSpread) -> bool:

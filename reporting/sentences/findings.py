@@ -124,11 +124,11 @@ def _describe_published(
     row = leader.mean
     printed = next(
         (
-            other
-            for other in rows
-            if other.provenance is None
-            and other.may_win
-            and (other.model, other.cap_w) == (row.model, row.cap_w)
+            candidate
+            for candidate in rows
+            if candidate.provenance is None
+            and candidate.may_win
+            and (candidate.model, candidate.cap_w) == (row.model, row.cap_w)
         ),
         None,
     )
@@ -192,7 +192,11 @@ def _list_differences(first: ResultRow, second: ResultRow, workload: Workload) -
         (load, first.batch_size, second.batch_size),
         ("number of accelerators", first.count, second.count),
     )
-    return [f"{name} ({value} and {other})" for name, value, other in pairs if value != other]
+    return [
+        f"{name} ({first_value} and {second_value})"
+        for name, first_value, second_value in pairs
+        if first_value != second_value
+    ]
 
 
 def _describe_unstated(printed: ResultRow) -> list[str]:

@@ -80,7 +80,7 @@ def test_spec_holds_no_figure_of_its_table(chart: Chart) -> None:
 
 def points_of(svg: str, colour: str) -> list[tuple[float, float]]:
     """Where the shapes of a colour begin, from the left, in pixels of the plot."""
-    found = []
+    points = []
     for path in Xml.fromstring(svg).iter("path"):
         if path.get("stroke") == colour and path.get("stroke-width") == "1.5":
             shift = re.fullmatch(
@@ -88,8 +88,8 @@ def points_of(svg: str, colour: str) -> list[tuple[float, float]]:
             )
             assert shift is not None
             for x, y in re.findall(r"M(-?[\d.]+),(-?[\d.]+)", path.get("d", "")):
-                found.append((float(x) + float(shift[1]), float(y) + float(shift[2])))
-    return sorted(found)
+                points.append((float(x) + float(shift[1]), float(y) + float(shift[2])))
+    return sorted(points)
 
 
 def test_points_of_the_picture_lie_where_the_rows_say() -> None:
@@ -180,9 +180,9 @@ if __name__ == "__main__":
 
 def test_text_of_strangers_is_no_markup_in_a_picture() -> None:
     hostile = "<script>alert(1)</script>&amp;"
-    made = make_results(make_result(400.0, 100.0, 1.0, line=hostile, model=hostile))
+    table = make_results(make_result(400.0, 100.0, 1.0, line=hostile, model=hostile))
     named = set()
-    for drawn in draw([made])[made.id]:
+    for drawn in draw([table])[table.id]:
         assert "<script" not in drawn.svg
         texts = [text.text or "" for text in Xml.fromstring(drawn.svg).iter("text")]
         named |= {drawn.chart.id.rpartition("-")[2]} if any(hostile in t for t in texts) else set()
@@ -218,8 +218,8 @@ def test_node_adds_a_quarter_of_100_w_per_accelerator() -> None:
     assert with_node_overhead(1000.0, 475.0) == pytest.approx(2.0)
 
 
-def test_what_is_stored_once_is_whole_again() -> None:
-    records = [to_record(made) for made in (*CHART_TABLES, *CHART_TABLES)]
+def test_shared_cells_are_restored_with_their_types() -> None:
+    records = [to_record(table) for table in (*CHART_TABLES, *CHART_TABLES)]
     short = share_cells(records)
     assert unpack_tables(short) == records
     text, restored_text = (

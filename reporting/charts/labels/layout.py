@@ -77,8 +77,8 @@ class _Box:
             return False
         least_height_px = self.half_height_px + other.half_height_px
         return any(
-            abs(own - others) < least_height_px
-            for own, others in zip(self.y_px, other.y_px, strict=True)
+            abs(y_px - other_y_px) < least_height_px
+            for y_px, other_y_px in zip(self.y_px, other.y_px, strict=True)
         )
 
     def is_inside(self, plot: Plot) -> bool:

@@ -15,10 +15,10 @@ from reporting.charts.render import to_svg
 from reporting.charts.style import assign_styles
 
 
-def test_what_is_in_doubt_or_cannot_be_looks_so() -> None:
+def test_doubtful_points_are_hollow_and_implausible_ones_crossed() -> None:
     held, doubted, crossed = (
-        to_svg(build_charts(made)[0])
-        for made in (
+        to_svg(build_charts(table)[0])
+        for table in (
             make_results(),
             make_results(make_result(400.0, 500.0, 2.0, line="b", doubt="no")),
             make_results(make_result(400.0, 500.0, 2.0, line="b", implausible="no")),
