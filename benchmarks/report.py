@@ -115,6 +115,7 @@ def browse(page: Path) -> None:
         for _ in range(5):
             tab = browser.new_page()
             tab.goto(page.as_uri(), timeout=0)
+            tab.wait_for_function("() => window.wattmark")
             while (
                 paint_ms := tab.evaluate(_PAINT)
             ) is None:  # the page's policy forbids playwright's own waiting

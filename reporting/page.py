@@ -22,7 +22,7 @@ from reporting.html.document import (
     shorten_script,
 )
 from reporting.html.tables import TableMarkup, format_finding
-from reporting.page_data import share_cells
+from reporting.page_data import compress_tables
 from reporting.page_figures import PageFigures
 from reporting.page_model import PageModel, build_page_model
 from reporting.paper import Paper
@@ -69,9 +69,10 @@ def render_page(page: PageModel, output: Path, now: datetime) -> str:
     Raises ChartError without the extra `report`.
     """
     drawn_charts = draw(page.tables, page.sentences.chart_texts)
+    # The drawing script waits for an event of the script of the page.
     scripts = (
-        read_page_script("control.js", "panels.js"),
         shorten_script(load_drawing_script()),
+        read_page_script("control.js", "panels.js"),
     )
     libraries = load_libraries()
     template = make_environment().get_template("report.html")
@@ -79,7 +80,7 @@ def render_page(page: PageModel, output: Path, now: datetime) -> str:
         page=page,
         markup=TableMarkup(page),
         figures=PageFigures(drawn_charts),
-        table_data=embed_json(share_cells([to_record(table) for table in page.tables])),
+        table_data=compress_tables(page.tables),
         chart_specs=compress_text(json.dumps(_collect_specs(drawn_charts))),
         about=embed_json(describe_report(page, now)),
         scripts=[Markup(script) for script in scripts],

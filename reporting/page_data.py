@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
+from reporting.html.document import compress_text
+from reporting.report_table import ReportTable, to_record
 from rules.bundle_format.records import Json
 
 _HEAD = ("columns", "keys")
@@ -16,6 +18,12 @@ _MAX_UNSHARED_CELL_LENGTH = 7
 """Cells with more characters than this are stored once if they repeat."""
 _NO_CELL = object()
 """Stands above the cells of the first row; equal to no cell."""
+
+
+def compress_tables(tables: Sequence[ReportTable]) -> str:
+    """The records of tables as compressed JSON (`compress_text`)."""
+    records = share_cells([to_record(table) for table in tables])
+    return compress_text(json.dumps(records, ensure_ascii=False, separators=(",", ":")))
 
 
 def share_cells(records: Sequence[Json]) -> Json:

@@ -76,6 +76,7 @@ def take_picture(browser: Browser, page: Path, picture: Picture) -> None:
         color_scheme=picture.colours,
     )
     window.goto(page.as_uri())
+    window.wait_for_function("() => window.wattmark")
     window.emulate_media(media=picture.medium, color_scheme=picture.colours)
     section = window.locator(f"#{picture.section}")
     section.evaluate(

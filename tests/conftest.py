@@ -16,6 +16,7 @@ from unittest import mock
 import pytest
 from click.testing import CliRunner
 from support.bundles import make_evidence, make_serving_evidence, write_bundle, write_study_bundle
+from support.report.browser import open_address
 from support.report.html import Element, Report, Tree
 
 from harness.sign import sign
@@ -235,7 +236,7 @@ def open_page(browser: Any, path: Path) -> Iterator[Any]:
             messages.append(request.url) if not request.url.startswith(("file:", "blob:")) else None
         ),
     )
-    page.goto(path.as_uri())
+    open_address(page, path.as_uri())
     yield page
     assert messages == []
     page.close()

@@ -99,6 +99,7 @@ def browse(page: Path, loads: int) -> None:
             session = tab.context.new_cdp_session(tab)
             session.send("Performance.enable", {"timeDomain": "threadTicks"})
             tab.goto(page.as_uri(), timeout=0)
+            tab.wait_for_function("() => window.wattmark")
             print(
                 f"first paint {wait_for_paint(tab):.0f} ms (limit {MAX_PAINT_MS}); "
                 f"answers (limit {MAX_ANSWER_MS}): "

@@ -18,8 +18,8 @@ from reporting.html.document import (
 )
 from reporting.html.tables import TableMarkup
 from reporting.page import make_linker, name_trends_page
-from reporting.page_data import share_cells
-from reporting.report_table import ReportTable, to_record
+from reporting.page_data import compress_tables
+from reporting.report_table import ReportTable
 from reporting.sections.cells import pluralize
 from reporting.studies.dataset import build_dataset, group_by_setup, list_doubts
 from reporting.studies.findings import (
@@ -139,7 +139,7 @@ def render_study_page(page: StudyPage, main_page: Path, now: datetime) -> str:
         render_table=TableMarkup().render,
         # Only this table has a chart without JavaScript.
         drawn_charts=draw([page.tables[name] for name in ("front",) if name in page.tables]),
-        table_data=embed_json(share_cells([to_record(table) for table in tables])),
+        table_data=compress_tables(tables),
         about=embed_json(about),
         script=script,
         policy=make_policy([script]),

@@ -4,17 +4,10 @@
 (() => {
   const config = CHART_CONFIG;
 
-  // Text that the page holds compressed (zlib, base64).
-  async function decompress(id) {
-    const bytes = Uint8Array.from(atob(document.getElementById(id).textContent), (c) => c.charCodeAt(0));
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-    return new Response(stream).text();
-  }
-
   // The specs of all charts by the ids of their figures.
   let specsById = null;
   function loadSpecs() {
-    specsById ??= decompress("charts").then(JSON.parse);
+    specsById ??= window.wattmark.decompress("charts").then(JSON.parse);
     return specsById;
   }
 
@@ -219,7 +212,7 @@
   // Adds the libraries to the page when the first chart is drawn. The policy of the page names the hash of their text.
   let vega = null;
   function loadVega() {
-    vega ??= decompress("vega").then((libraries) => {
+    vega ??= window.wattmark.decompress("vega").then((libraries) => {
       document.head.append(create("script", {}, libraries));
       return window.vegaEmbed;
     });
@@ -300,6 +293,5 @@
     for (const figure of charts.keys()) observer.observe(figure);
   });
   const observe = (container) => { for (const figure of container.querySelectorAll("figure.chart:not([data-drawn])")) observer.observe(figure); };
-  observe(document);
   document.addEventListener("wattmark:unfold", ({ detail }) => observe(detail));
 })();

@@ -1,11 +1,18 @@
 // Sorting, filtering, downloads and the panels of the page. The rows of each table are in the JSON of the page: row n of the JSON is
 // line n of the HTML table.
 "use strict";
-(() => {
+(async () => {
   const about = JSON.parse(document.getElementById("about").textContent);
+  // Text that the page holds compressed (zlib, base64).
+  async function decompress(id) {
+    const bytes = Uint8Array.from(atob(document.getElementById(id).textContent), (c) => c.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+    return new Response(stream).text();
+  }
+
   // The inverse of share_cells in page_data.py. A value that several cells hold is stored once: [n] stands for shared[n], [] for the
   // value of the row above, and [-n] for n cells with [].
-  const stored = JSON.parse(document.getElementById("tables").textContent);
+  const stored = JSON.parse(await decompress("tables"));
   const columnDefaults = { unit: "", form: "text", digits: 4, about: "", interval: false, kinds: false, hidden: false };
   // As Column.keys in reporting/report_table.py.
   const listKeys = ({ key, interval, kinds }) => [key, ...(interval ? [`${key}_low`, `${key}_high`, `${key}_n`] : []), ...(kinds ? [`${key}_kind`] : [])];
@@ -308,7 +315,7 @@ PARTS
   addEventListener("toggle", ({ target }) => { if (target.open && target.matches("details")) unfold(target); }, true);
   const panels = createPanels();
   const control = createControl();
-  window.wattmark = { tables, views, objects, visible, text, interval, chosen, choose, panels, redraws, unfold, save, writeCsv };
+  window.wattmark = { tables, views, objects, visible, text, interval, chosen, choose, panels, redraws, unfold, save, writeCsv, decompress };
   const downloads = document.querySelector("[data-everything]");
   for (const [label, name, getRows] of [
     ["Shown rows of all tables as JSON", "wattmark-selection.json", (id) => views[id].listRows()],
@@ -322,6 +329,8 @@ PARTS
   for (const panel of panels) panel.restore();
   if (!location.hash.includes("=")) control.update();
   goTo(restore());
+  // The drawing script can now draw the charts outside folded parts.
+  document.dispatchEvent(new CustomEvent("wattmark:unfold", { detail: document }));
   // The place that the reader sees, for the address: the last section, table or chart that begins in the upper third of the screen.
   const PLACES = "main section[id], .shown[id], details[id], figure.chart[id]";
   function keepPlace() {

@@ -18,9 +18,9 @@ from reporting.html.document import (
 )
 from reporting.html.tables import TableMarkup
 from reporting.page import make_linker, name_study_page
-from reporting.page_data import share_cells
+from reporting.page_data import compress_tables
 from reporting.paper import cite, keep_web_address
-from reporting.report_table import ReportTable, to_record
+from reporting.report_table import ReportTable
 from reporting.sections.cells import pluralize
 from reporting.trends.own import OwnBoard, OwnModel, list_own_boards, list_own_models
 from reporting.trends.tables import build_tables
@@ -200,7 +200,7 @@ def render_trends_page(page: TrendsPage, main_page: Path, now: datetime) -> str:
     return template.render(
         tables=page.tables,
         render_table=TableMarkup().render,
-        table_data=embed_json(share_cells([to_record(t) for t in page.tables.values()])),
+        table_data=compress_tables(list(page.tables.values())),
         about=embed_json(about),
         script=script,
         policy=make_policy([script]),

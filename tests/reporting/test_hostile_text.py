@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner
 from conftest import Submissions
 from support.report.altered_runs import make_altered_run
+from support.report.browser import open_address
 from support.report.html import Report
 
 from checker.engine import judge_all
@@ -130,8 +131,7 @@ def test_name_of_4096_characters_does_not_widen_the_page(
     assert result.exit_code == 0, result.output
     for width in (1440, 400):
         page = browser.new_page(viewport={"width": width, "height": 1000})
-        page.goto(out.as_uri())
-        page.wait_for_timeout(500)
+        open_address(page, out.as_uri())
         page_px, table_px = page.evaluate(
             """() => [document.documentElement.scrollWidth,
               Math.max(...[...document.querySelectorAll(".scroll")].map((t) => t.scrollWidth))]"""

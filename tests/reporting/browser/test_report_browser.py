@@ -10,7 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.report.browser import JOULES, RATE, draw_figure, open_table, read_column, read_rows
+from support.report.browser import (
+    JOULES,
+    RATE,
+    draw_figure,
+    open_address,
+    open_table,
+    read_column,
+    read_rows,
+    wait_for_script,
+)
 
 from rules.metrics import comparison
 
@@ -61,7 +70,7 @@ def test_filters_hide_rows_and_their_state_comes_back_from_the_address(
     assert read_column(page, id, "cap_w") == ["700", "600", "500", "400", "300", "200"]
     assert re.fullmatch(r"6 of \d+ rows", tools.locator("output").text_content())
     other = browser.new_page()
-    other.goto(page.url, timeout=60_000)
+    open_address(other, page.url)
     assert read_column(other, id, "cap_w") == ["700", "600", "500", "400", "300", "200"]
     assert other.locator(f"#{id} .tools").get_by_role("searchbox").input_value() == "mayr h200"
     other.close()
@@ -132,7 +141,7 @@ def test_what_if_computes_as_the_rules_do(page: Any, browser: Any) -> None:
     shown = read_column(page, "what-if", "eur_per_million")
     assert len(shown) == sum(map(len, compared.values())) < len(read_rows(page, "what-if"))
     other = browser.new_page()
-    other.goto(page.url, timeout=60_000)
+    open_address(other, page.url)
     assert read_column(other, "what-if", "eur_per_million") == shown
     other.close()
 
@@ -206,8 +215,8 @@ def test_link_to_the_evidence_keeps_what_was_chosen(page: Any) -> None:
 def test_long_table_shows_its_first_rows_until_it_is_asked_for_all(page: Any) -> None:
     page.evaluate("location.hash = 'e1'")
     page.wait_for_selector("#e1")
-    page.evaluate("""() => {
-      const record = JSON.parse(document.getElementById("tables").textContent);
+    page.evaluate("""async () => {
+      const record = JSON.parse(await wattmark.decompress("tables"));
       const own = record.tables.find((table) => table.id === "evidence");
       const table = document.querySelector('table[data-table="evidence"]');
       const body = table.tBodies[0];
@@ -216,7 +225,12 @@ def test_long_table_shows_its_first_rows_until_it_is_asked_for_all(page: Any) ->
         own.rows.push(own.rows[n % begin]);
         body.append(Object.assign(body.rows[n % begin].cloneNode(true), { id: `e${n + 1}` }));
       }
-      document.getElementById("tables").textContent = JSON.stringify(record);
+      const stream = new Blob([JSON.stringify(record)]).stream()
+        .pipeThrough(new CompressionStream("deflate"));
+      const bytes = new Uint8Array(await new Response(stream).arrayBuffer());
+      const text = Array.from(bytes, (byte) => String.fromCharCode(byte)).join("");
+      document.getElementById("tables").textContent = btoa(text);
+      delete window.wattmark;
       for (const part of document.querySelectorAll(".tools:not([data-everything]), .compact")) {
         part.remove();
       }
@@ -225,6 +239,7 @@ def test_long_table_shows_its_first_rows_until_it_is_asked_for_all(page: Any) ->
       const again = document.createElement("script");
       program.replaceWith(Object.assign(again, { textContent: program.textContent }));
     }""")
+    wait_for_script(page)
     assert len(read_column(page, "evidence", "run")) == 200
     assert page.locator("#evidence .tools output").text_content() == "300 rows, first 200 shown"
     page.evaluate("location.hash = 'e290'")

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.xdist_group("whole-report")  # one test process builds 
 def test_page_is_small_and_has_few_elements_before_tables_are_unfolded(
     page: Any, whole_report: Path
 ) -> None:
-    assert (whole_report / "report.html").stat().st_size <= 1_550_000
+    assert (whole_report / "report.html").stat().st_size <= 1_500_000
     assert page.evaluate("document.querySelectorAll('*').length") <= 8000
 
 

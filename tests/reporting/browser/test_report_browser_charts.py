@@ -8,7 +8,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.report.browser import JOULES, RATE, draw_figure, read_rows
+from support.report.browser import (
+    JOULES,
+    RATE,
+    draw_figure,
+    open_address,
+    read_rows,
+    wait_for_script,
+)
 from support.report.html import Element, Tree, read_lines, read_tables
 
 from reporting.report_table import Column
@@ -140,7 +147,7 @@ def test_switch_moves_the_points_to_the_figures_with_node_share_and_is_in_the_ad
     assert f"{id}-efficiency.node=1" in page.url
 
     other = browser.new_page(viewport={"width": 1440, "height": 1000})
-    other.goto(page.url)
+    open_address(other, page.url)
     again = draw_figure(other, f"{id}-efficiency")
     assert heights(again) == after and again.locator("input[type=checkbox]").is_checked()
     other.evaluate("location.hash = 'price=0.4'")
@@ -185,6 +192,7 @@ def test_selector_of_the_cap_panel_moves_the_points_and_is_in_the_address(page: 
     scale = np.polyfit([row[RATE] for row in rows], heights, 1)
     assert list(np.polyval(scale, [row[RATE] for row in rows])) == pytest.approx(heights, abs=0.5)
     page.reload()
+    wait_for_script(page)
     again = draw_figure(page, f"{id}-caps")
     assert again.get_by_label("show").input_value() == RATE
 
@@ -316,6 +324,7 @@ def test_choice_made_while_a_chart_is_drawn_reaches_its_points(page: Any) -> Non
     id = "resnet50-train-results"
     page.add_init_script(_HOLD_DRAWING)
     page.reload()
+    wait_for_script(page)
     figure = page.locator(f"figure#{id}-efficiency")
     figure.scroll_into_view_if_needed()
     begun = "figure => figure.dataset.drawn === 'begun' && window.vegaEmbed"

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from conftest import Submissions, open_page
-from support.report.browser import draw_figure, read_column, read_rows
+from support.report.browser import draw_figure, open_address, read_column, read_rows
 from support.report.report_runs import add_sweep, make_run_at_cap
 
 from reporting.cli import main
@@ -143,7 +143,7 @@ def test_shared_address_opens_with_the_same_state_at_the_same_place(
     page.evaluate("document.getElementById('vitl16-train').scrollIntoView()")
     page.wait_for_function("() => location.hash.includes('at=vitl16-train')")
     other = browser.new_page(viewport={"width": 1440, "height": 1000})
-    other.goto(page.url, timeout=60_000)
+    open_address(other, page.url)
     assert other.get_by_label("board", exact=True).input_value() == "H200"
     assert read_count(other) == read_count(page)
     other.wait_for_function(
@@ -154,7 +154,7 @@ def test_shared_address_opens_with_the_same_state_at_the_same_place(
 
 def test_unknown_value_in_the_address_filters_nothing(page: Any, browser: Any) -> None:
     other = browser.new_page()
-    other.goto(f"{page.url}#board=Z80&cap=many", timeout=60_000)
+    open_address(other, f"{page.url}#board=Z80&cap=many")
     assert read_count(other) == f"{len(list_results(page))} results"
     other.close()
 

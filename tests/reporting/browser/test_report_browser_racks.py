@@ -4,7 +4,7 @@ inputs in the address."""
 from typing import Any
 
 import pytest
-from support.report.browser import RATE, draw_figure, read_column, read_rows
+from support.report.browser import RATE, draw_figure, read_column, read_rows, wait_for_script
 
 from reporting.pareto import EfficiencyPoint, mark_points
 from reporting.sections.planning import DEFAULTS
@@ -65,6 +65,7 @@ def test_inputs_of_the_rack_planner_are_in_the_address(page: Any) -> None:
         panel.get_by_label(label).fill(value)
     shown = read_rows(page, "rack")
     page.reload()
+    wait_for_script(page)
     assert read_rows(page, "rack") == shown
     for label, value in inputs.items():
         assert panel.get_by_label(label).input_value() == value
@@ -125,4 +126,5 @@ def test_node_share_of_the_reader_is_in_the_address_and_moves_the_points(page: A
     assert "Assumed here: 200.0 W per accelerator." in page.locator("#node-share").inner_text()
     rows = read_rows(page, id)
     page.reload()
+    wait_for_script(page)
     assert read_rows(page, id) == rows

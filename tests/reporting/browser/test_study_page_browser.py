@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from conftest import open_page
-from support.report.browser import draw_figure
+from support.report.browser import draw_figure, open_address, wait_for_script
 from support.report.study_page import (
     IMAGE_SETS,
     MEASURED,
@@ -173,8 +173,9 @@ def test_choices_come_back_from_the_address(page: Any, browser: Any) -> None:
     shown = read_selection(page)["shown"]
     assert f"setups={identify_setup(MEASURED)}" not in page.url and "weight=0.8" in page.url
     other = browser.new_page()
-    other.goto(page.url)
+    open_address(other, page.url)
     other.reload()
+    wait_for_script(other)
     assert [r["name"] for r in read_selection(other)["shown"]] == [r["name"] for r in shown]
     assert other.locator('[name="sizeof"]').input_value() == "flops"
     assert other.locator('[name="model"]').input_value() == "resnet50@224"

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from conftest import open_page
+from support.report.browser import wait_for_script
 
 from reporting.collect import Collected
 from reporting.page import name_trends_page
@@ -127,6 +128,7 @@ def test_doubtful_rows_are_hollow_and_inferred_rows_are_off_at_first(page: Any) 
     assert figure.locator("path.mark.hollow").first.get_attribute("d").count("M") == doubtful + 2
     assert "inferred=1" in page.url
     page.reload()
+    wait_for_script(page)
     assert page.locator('[name="inferred"]').is_checked()
 
 

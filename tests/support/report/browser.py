@@ -5,6 +5,17 @@ from typing import Any
 RATE, JOULES = "items_per_s_per_accelerator", "joules_per_item"
 
 
+def open_address(page: Any, address: str) -> None:
+    """Open the address of a report in a page of the browser, and wait for its script."""
+    page.goto(address, timeout=60_000)
+    wait_for_script(page)
+
+
+def wait_for_script(page: Any) -> None:
+    """Wait until the script of the page has read the tables."""
+    page.wait_for_function("() => window.wattmark")
+
+
 def read_rows(page: Any, id: str) -> list[dict[str, Any]]:
     """The rows of a table as the page now has them."""
     rows: list[dict[str, Any]] = page.evaluate("id => window.wattmark.objects(id)", id)

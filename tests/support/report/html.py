@@ -117,12 +117,10 @@ def read_embedded(page: Element, id: str) -> Any:
     it belongs."""
     (script,) = page.find("script", id=id)
     text = "".join(c for c in script.children if isinstance(c, str))
-    if id == "charts":
-        return json.loads(zlib.decompress(base64.b64decode(text)))
-    document = json.loads(text)
-    if id == "tables":
-        return unpack_tables(document)
-    return document
+    if id == "about":
+        return json.loads(text)
+    document = json.loads(zlib.decompress(base64.b64decode(text)))
+    return unpack_tables(document) if id == "tables" else document
 
 
 def read_head(stored: Any, head: int) -> dict[str, Any]:
