@@ -200,7 +200,7 @@ def _build_saving_chart(table: ReportTable) -> Chart | None:
             y=make_linear_axis(alt.Y, table, _ENERGY, data),
         )
     )
-    default_cap = alt.Chart(alt.InlineData(values=[{}]))
+    reference = alt.Chart(alt.InlineData(values=[{}]))
     rows = {
         n: row
         for n, row in enumerate(table.rows)
@@ -212,8 +212,8 @@ def _build_saving_chart(table: ReportTable) -> Chart | None:
         return place_caps(rows, _make_points(rows, plot), texts, plot)
 
     layers = [
-        default_cap.mark_rule(stroke=INK, opacity=0.5).encode(y=alt.datum(0)),
-        default_cap.mark_rule(stroke=INK, opacity=0.5).encode(x=alt.datum(0)),
+        reference.mark_rule(stroke=INK, opacity=0.5).encode(y=alt.datum(0)),
+        reference.mark_rule(stroke=INK, opacity=0.5).encode(x=alt.datum(0)),
         draw_lines(base.transform_filter("!datum.doubt"), styles, _CAP),
         draw_points(base, styles),
         draw_crosses(base),

@@ -76,7 +76,7 @@
     }
     const fields = [...selects, bar.elements.scope, bar.elements.baseline];
 
-    // A number alone would not say what it is.
+    // The options of numbers need the name of the field, because a number alone has no meaning.
     const isNumeric = (select) => [...select.options].every(({ value }) => !Number.isNaN(Number(value)));
 
     // Writes beside each value how many results it leaves.
