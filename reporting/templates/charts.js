@@ -50,9 +50,14 @@
 
   const listMarks = (live) => [...live.querySelectorAll("path")].filter((mark) => mark.__data__?.tooltip);
 
+  // Vega gives roles to groups that have no accessible names, and does so again when the width changes.
+  function removeRoles(live) {
+    for (const part of live.querySelectorAll("[role^=graphics]")) part.removeAttribute("role");
+  }
+
   // Tab reaches one mark of each chart, the arrow keys reach the others. A mark with the focus shows its tooltip.
   function labelMarks(live, table) {
-    for (const part of live.querySelectorAll("[role^=graphics]")) part.removeAttribute("role"); // they have no accessible names
+    removeRoles(live);
     listMarks(live).forEach((mark, n) => {
       mark.tabIndex = n ? -1 : 0;
       mark.setAttribute("role", "img");
@@ -262,6 +267,7 @@
       });
       keepSelections(view, spec, figure);
       labelMarks(live, table);
+      new MutationObserver(() => removeRoles(live)).observe(live, { subtree: true, attributeFilter: ["role"] });
       enableKeyboardAndTouch(live);
       const chart = { figure, id, view, live, spec, shown: numberRows(rows), updateTable() {} };
       // The small hills repeat charts of the sections below, which have these views.

@@ -1,0 +1,140 @@
+"""Access to the page: labels of all charts, roles, the Tab key from the first stop, and touch."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import open_page
+from support.report.browser import draw_figure
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is in the extra dev")
+pytestmark = pytest.mark.xdist_group("whole-report")  # one test process builds it, once
+
+
+@pytest.fixture(scope="module")
+def drawn_page(browser: Any, whole_report: Path) -> Iterator[Any]:
+    """The page with all parts unfolded and all charts drawn. Tables keep two rows, because their
+    rows are alike."""
+    with open_page(browser, whole_report / "report.html") as page:
+        page.evaluate("""() => {
+          const isClosed = (details) => !details.open;
+          for (;;) { // unfolded parts have folded parts
+            const closed = [...document.querySelectorAll("details")].filter(isClosed);
+            if (!closed.length) break;
+            for (const details of closed) {
+              details.open = true;
+              wattmark.unfold(details);
+            }
+          }
+          for (const row of document.querySelectorAll("tbody tr:nth-child(n + 3)")) row.remove();
+        }""")
+        page.evaluate("""async () => {
+          for (const figure of document.querySelectorAll("figure.chart")) {
+            figure.scrollIntoView();
+            while (figure.dataset.drawn !== "yes") await new Promise(requestAnimationFrame);
+          }
+        }""")
+        yield page
+
+
+def set_width(page: Any, width: int) -> None:
+    """Set the width, and wait until the charts have it."""
+    page.set_viewport_size({"width": width, "height": 900})
+    page.wait_for_function("""() => [...document.querySelectorAll("figure.chart .live")]
+      .every((live) => Math.abs(live.clientWidth - live.querySelector("svg").clientWidth) < 9)""")
+
+
+def test_labels_of_all_charts_overlap_no_label_and_no_point(drawn_page: Any) -> None:
+    for width in (1440, 390):
+        set_width(drawn_page, width)
+        charts = drawn_page.evaluate(_FIND_OVERLAPS)
+        assert len(charts) == drawn_page.locator("figure.chart").count() > 40
+        assert sum(chart["labels"] for chart in charts) > 500
+        assert [pair for chart in charts for pair in chart["overlaps"]] == [], f"at {width} px"
+
+
+# Letters leave a fifth of the boxes of their lines free, above and below.
+_FIND_OVERLAPS = """() => [...document.querySelectorAll("figure.chart")].map((figure) => {
+  const box = (node, cut) => {
+    const { left, right, top, bottom, height } = node.getBoundingClientRect();
+    return { left, right, top: top + height * cut, bottom: bottom - height * cut,
+      text: node.textContent || "point" };
+  };
+  const overlap = (first, second) =>
+    Math.min(first.right, second.right) - Math.max(first.left, second.left) > .5 &&
+    Math.min(first.bottom, second.bottom) - Math.max(first.top, second.top) > .5;
+  const isShown = (node) => node.getAttribute("opacity") !== "0" && node.textContent.trim()
+    && node.textContent !== "simulated"; // behind the marks
+  const labels = [...figure.querySelectorAll(".live svg text")].filter(isShown)
+    .map((node) => box(node, .2));
+  const points = [...figure.querySelectorAll(".live .role-mark.mark-symbol path[aria-label]")]
+    .map((node) => box(node, 0));
+  const overlaps = labels.flatMap((label, n) => [...labels.slice(0, n), ...points]
+    .filter((other) => overlap(label, other))
+    .map((other) => `${figure.id}: ${label.text} on ${other.text}`));
+  return { labels: labels.length, overlaps };
+})"""
+
+
+def test_groups_of_a_chart_have_no_role_after_a_change_of_the_width(page: Any) -> None:
+    figure = draw_figure(page, "resnet50-train-hill-small")
+    width_px = figure.locator(".live svg").get_attribute("width")
+    page.set_viewport_size({"width": 390, "height": 900})
+    sync_api.expect(figure.locator(".live svg")).not_to_have_attribute("width", width_px)
+    assert figure.locator(".live [role=img]").count() > 20
+    # They have no accessible names, which axe reports as serious (`svg-img-alt`).
+    assert figure.locator(".live [role^=graphics]").count() == 0
+
+
+def test_keyboard_skips_to_the_answer_and_stops_at_visible_elements_only(page: Any) -> None:
+    page.keyboard.press("Tab")
+    skip = page.get_by_role("link", name="Skip to the answer")
+    sync_api.expect(skip).to_be_focused()
+    sync_api.expect(skip).to_be_in_viewport()
+    page.keyboard.press("Enter")
+    stops = []
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        stops.append(
+            page.evaluate("""() => {
+              const node = document.activeElement;
+              const { width, height, top, bottom } = node.getBoundingClientRect();
+              const isShown = node.checkVisibility({
+                visibilityProperty: true, opacityProperty: true,
+              });
+              const closed = node.closest("details:not([open])");
+              return {
+                html: node.outerHTML.slice(0, 90),
+                place: node.closest("header, nav, form, figure, section")?.tagName,
+                isFolded: closed !== null && node.parentNode !== closed,
+                isSeen: isShown && width > 0 && height > 0 && bottom > 0 && top < innerHeight,
+              };
+            }""")
+        )
+    assert "HEADER" not in {stop["place"] for stop in stops}, "the header is skipped"
+    assert {"NAV", "FORM", "FIGURE", "SECTION"} <= {stop["place"] for stop in stops}
+    assert [stop for stop in stops if stop["isFolded"] or not stop["isSeen"]] == []
+
+
+def test_tapped_mark_shows_its_tooltip_inside_the_screen_of_a_phone(
+    browser: Any, whole_report: Path
+) -> None:
+    context = browser.new_context(
+        viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
+    )
+    page = context.new_page()
+    page.goto((whole_report / "report.html").as_uri(), timeout=60_000)
+    tip = page.locator("#vg-tooltip-element")
+    for kind in ("efficiency", "caps", "saving"):
+        figure = draw_figure(page, f"resnet50-train-results-{kind}")
+        marks = figure.locator(".live path[aria-label]")
+        for mark in (marks.first, marks.last):
+            mark.scroll_into_view_if_needed()
+            box = mark.bounding_box()
+            page.touchscreen.tap(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+            sync_api.expect(tip).to_be_visible()
+            shown = tip.bounding_box()
+            assert shown["x"] >= 0 and shown["x"] + shown["width"] <= 390
+            assert shown["y"] >= 0 and shown["y"] + shown["height"] <= 844
+    context.close()
