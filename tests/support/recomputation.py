@@ -30,8 +30,10 @@ from support.report.recomputed_spread import (
 
 from reporting.report_table import ReportTable
 from reporting.sections.planning import DEFAULTS
+from rules.boards import find_board
 from rules.declarations.run import RunDeclaration
 from rules.metrics import comparison
+from rules.metrics.energy import MetricsError
 from rules.metrics.figures import estimate_mean
 from rules.metrics.power.profile import share_of_control
 from rules.metrics.sweeps.gains import compare
@@ -196,6 +198,41 @@ def compute_sweep_row(page: ReportPage, result: Result) -> Numbers:
     }
 
 
+def add_relative_figures(page: ReportPage, result: Result) -> Numbers:
+    """The numbers of a result, and those relative to its line at the default cap, if its line has a
+    comparable result there and another cap."""
+    numbers = add_board_limit(page, result)
+    if result.bundle:
+        line = page.list_sweep_runs(result)
+    else:
+        key = (result.workload, result.system, result.model)
+        line = [r for r in page.results if (r.workload, r.system, r.model) == key]
+    if len({r.cap_w for r in line}) == 1:
+        return numbers
+    try:
+        default_cap_w = get_default_cap_w(line) if result.bundle else get_board_cap_w(result.model)
+        reference = find_reference(combine([r.point for r in line]), default_cap_w)
+    except MetricsError:
+        return numbers
+    point = result.point
+    change = compare(point, reference)
+    return numbers | {
+        "relative_rate_percent": 100 * point.items_per_s / reference.items_per_s,
+        "relative_efficiency_percent": 100 * reference.joules_per_item / point.joules_per_item,
+        "energy_gain_percent": change.energy_gain_percent.mean,
+        "extra_time_percent": change.extra_time_percent.mean,
+        "edp_gain_percent": change.edp_gain_percent.mean,
+        "eds_gain_k15_percent": change.eds_gain_percent[1.5].mean,
+        "eds_gain_k2_percent": change.eds_gain_percent[2.0].mean,
+    }
+
+
+def get_board_cap_w(model: str) -> float:
+    board = find_board(model)
+    assert board is not None and board.default_power_w is not None
+    return board.default_power_w
+
+
 def list_serving_figures(page: ReportPage, result: Result) -> Numbers:
     bundle = result.loaded_bundle
     assert bundle.figures is not None and bundle.figures.serving is not None
@@ -330,7 +367,7 @@ def list_evidence(page: ReportPage, result: Result) -> Numbers:
 
 Source = Callable[[ReportPage, Result], Numbers]
 SOURCES: Mapping[str, Source] = {
-    "results": add_board_limit,
+    "results": add_relative_figures,
     "epochs": compare_with_mean,
     "control": list_numbers,
     "factors": list_numbers,

@@ -47,6 +47,8 @@ class Result:
     """Whether it may be compared with results of other series."""
     numbers: Mapping[str, Any]
     """The figures that follow from this result alone, by the key of their column."""
+    within_limits: bool = True
+    """Of a printed row, whether the cap held and the throughput is possible."""
     bundle: Bundle | None = None
     verdict: Verdict | None = None
 
@@ -80,7 +82,10 @@ class Result:
 
     @cached_property
     def point(self) -> Point:
+        """A printed row has throughput per accelerator alone."""
         numbers = self.numbers
+        if self.bundle is None:
+            return Point(self.cap_w, numbers[RATE], numbers[JOULES], self.within_limits)
         return Point(
             self.cap_w,
             numbers["items_per_s"],
@@ -230,11 +235,10 @@ def read_paper(paper: Any) -> Iterable[Result]:
             "cap_w": cap_w,
             "mfu_percent": 100 * share,
         }
-        comparable = (
-            row["cap_enforced"] is not False
-            and share <= PROTOCOLS["1.0"].max_peak_share
-            and row.get("comparison") != "none"
+        within_limits = (
+            row["cap_enforced"] is not False and share <= PROTOCOLS["1.0"].max_peak_share
         )
+        comparable = within_limits and row.get("comparison") != "none"
         yield Result(
             workload=row["workload"],
             standing="published",
@@ -247,4 +251,5 @@ def read_paper(paper: Any) -> Iterable[Result]:
             comparable=comparable,
             may_win=comparable and "comparison" not in row,
             numbers=figures | {"node_items_per_joule_assumed": with_node_overhead(rate, cap_w)},
+            within_limits=within_limits,
         )
