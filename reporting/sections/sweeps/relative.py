@@ -70,8 +70,8 @@ def _find_published_references(rows: Sequence[ResultRow]) -> dict[int, Point]:
 
 def _make_point(row: ResultRow) -> Point | None:
     """The point of a row with a cap. A paper prints the throughput per accelerator alone, which is
-    enough for a comparison within its line."""
-    if row.cap_w is None or row.joules_per_item is None:
+    enough for a comparison within its line, unless its caution forbids all comparison."""
+    if row.cap_w is None or row.joules_per_item is None or row.comparison == "none":
         return None
     if row.provenance:
         return make_point(row)
