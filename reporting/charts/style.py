@@ -221,7 +221,7 @@ def draw_points(
 def draw_crosses(base: Any) -> Any:
     """A cross over each implausible point."""
     return base.transform_filter("datum.implausible").mark_point(
-        shape=CROSS, size=150, stroke=INK, strokeWidth=1.4, filled=False, opacity=0.9
+        shape=CROSS, size=80, stroke=INK, strokeWidth=1.4, filled=False, opacity=0.9
     )
 
 

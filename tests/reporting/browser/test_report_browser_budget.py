@@ -36,3 +36,13 @@ def test_first_screen_of_a_phone_has_answer_and_card_and_the_page_is_short(
 def test_summary_on_paper_has_at_most_8_pages(page: Any) -> None:
     pdf = page.pdf(prefer_css_page_size=True)
     assert 2 <= len(re.findall(rb"/Type\s*/Page[^s]", pdf)) <= 8
+
+
+def test_number_and_unit_of_an_answer_card_are_on_one_line(page: Any) -> None:
+    for width in (390, 1440):
+        page.set_viewport_size({"width": width, "height": 900})
+        lines = page.locator(".card .amount").evaluate_all(
+            "amounts => amounts.map((amount) => new Set([...amount.getClientRects()]"
+            ".map((rectangle) => Math.round(rectangle.bottom / 8))).size)"
+        )
+        assert lines and set(lines) == {1}
