@@ -40,9 +40,9 @@ class Picture:
 
 
 PICTURES = (
-    Picture("report", 1440, 1500),
+    Picture("report", 1440, 1500, section="answer"),
     Picture("report-dark", 1440, 1200, colours="dark"),
-    Picture("report-phone", 390, 1500, scale=1.5),
+    Picture("report-phone", 390, 1500, section="answer", scale=1.5),
     Picture("report-print", 1000, 1190, medium="print"),
     Picture("report-sweeps", 1440, 1350, section=DEMO),
 )
@@ -54,7 +54,11 @@ def main() -> None:
         raise SystemExit(
             f"{SIMULATED}: no simulated sweeps found; run `make simulated-sweep` first"
         )
-    with tempfile.TemporaryDirectory() as scratch, sync_playwright() as playwright:
+    # Paper shows the addresses of bundles. In build/, they are relative to the repository.
+    with (
+        tempfile.TemporaryDirectory(dir=ROOT / "build") as scratch,
+        sync_playwright() as playwright,
+    ):
         page = Path(scratch) / "report.html"
         subprocess.run(
             [Path(sys.executable).parent / "bench-report", "submissions", SIMULATED, "--out", page],
