@@ -99,7 +99,7 @@ def _build_cap_chart(
             [alt.AggregatedFieldDef(op="mean", field=key, **{"as": key})], groupby=["line", x_key]
         )
         # Repeated runs at a cap give several points. The line goes through their mean.
-        .mark_line(strokeWidth=1.4, opacity=0.8)
+        .mark_line(strokeWidth=1.4, opacity=1)
         .encode(
             order=f"{x_key}:Q",
             stroke=alt.Stroke("line:N", scale=styles.colour, legend=styles.legend),

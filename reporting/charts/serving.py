@@ -82,7 +82,7 @@ def _build_chart(table: ReportTable, key: str, name: str, title: str, better: An
             groupby=["line", "cap_w", _LOAD],
         )
         # Repeats at one load give several points. The line goes through their mean.
-        .mark_line(strokeWidth=1.4, opacity=0.8)
+        .mark_line(strokeWidth=1.4, opacity=1)
         .encode(
             order=f"{_LOAD}:Q",
             detail="cap_w:N",

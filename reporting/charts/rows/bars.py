@@ -60,7 +60,7 @@ def build_energy_chart(table: ReportTable) -> list[Chart]:
         return make_linear_axis(alt.X, table, key, [*drawn_rows, {key: span_end}], field)
 
     # Without its interval, a small difference of two points would look like a result.
-    interval = base.mark_rule(strokeWidth=3, opacity=0.5).encode(
+    interval = base.mark_rule(strokeWidth=2, opacity=1).encode(
         x=make_axis(f"{key}_low"),
         x2=f"{key}_high:Q",
         stroke=alt.Stroke("line:N", scale=styles.colour, legend=None),
@@ -177,7 +177,7 @@ def build_tuned_chart(table: ReportTable) -> list[Chart]:
         return make_zero_axis(alt.X, field, table.get_column(key).label, highest)
 
     # A line between two marks shows which of them belong together.
-    connector = base.mark_rule(strokeWidth=2, opacity=0.5).encode(
+    connector = base.mark_rule(strokeWidth=1, opacity=1).encode(
         x=make_axis(baseline_key), x2=f"{key}:Q"
     )
     baseline = base.mark_tick(thickness=2, size=18, opacity=1).encode(x=make_axis(baseline_key))

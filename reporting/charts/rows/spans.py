@@ -56,8 +56,10 @@ def build_trace_chart(table: ReportTable) -> list[Chart]:
     power = base.mark_area(
         # Nothing is interpolated: each bin has the width of its time.
         interpolate="step-after",
-        opacity=0.55,
+        # The outline has the contrast. The line of means must be seen on the area.
+        opacity=1,
         fill=hue,
+        fillOpacity=0.3,
         stroke=hue,
         strokeWidth=0.6,
     ).encode(x=x, y=y, y2="high_w:Q")
@@ -236,9 +238,10 @@ def _make_power_axis(highest_w: float) -> Callable[[str], Any]:
 def _draw_boxes(base: Any, make_axis: Callable[[str], Any], styles: LineStyles) -> list[Any]:
     """The percentiles of each row. A density curve would depend on a bandwidth."""
     hue = alt.Fill("line:N", scale=styles.colour, legend=None)
+    outline = alt.Stroke("line:N", scale=styles.colour, legend=None)
     whisker = base.mark_rule(strokeWidth=1).encode(x=make_axis("min_w"), x2="max_w:Q")
-    outer_box = base.mark_bar(height=5, opacity=0.45).encode(
-        x=make_axis("p5_w"), x2="p95_w:Q", fill=hue
+    outer_box = base.mark_bar(height=5, fillOpacity=0.3, strokeWidth=1).encode(
+        x=make_axis("p5_w"), x2="p95_w:Q", fill=hue, stroke=outline
     )
     box = base.mark_bar(height=11, tooltip={"content": "data"}).encode(
         x=make_axis("p25_w"), x2="p75_w:Q", fill=hue

@@ -1,6 +1,8 @@
-"""Access to the page: labels of all charts, roles, the Tab key from the first stop, and touch."""
+"""Access to the page: labels and contrast of all charts, targets, headings, roles, the Tab key from
+the first stop, and touch."""
 
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,10 @@ from support.report.browser import draw_figure
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is in the extra dev")
 pytestmark = pytest.mark.xdist_group("whole-report")  # one test process builds it, once
+
+LEAST_CONTRAST = 3
+"""Of graphics and large text (WCAG 2.2, section 1.4.11)."""
+LEAST_TARGET_PX = 23.9
 
 
 @pytest.fixture(scope="module")
@@ -75,6 +81,83 @@ _FIND_OVERLAPS = """() => [...document.querySelectorAll("figure.chart")].map((fi
     .map((other) => `${figure.id}: ${label.text} on ${other.text}`));
   return { labels: labels.length, overlaps };
 })"""
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_marks_of_all_charts_stand_out_from_their_card(drawn_page: Any, theme: str) -> None:
+    drawn_page.emulate_media(color_scheme=theme)
+    set_width(drawn_page, 1440)
+    marks = drawn_page.evaluate(_LIST_CONTRASTS)
+    assert len({mark["figure"] for mark in marks}) > 40
+    faint = {
+        f"{mark['figure']} {mark['kind']} {mark['contrast']:.2f}"
+        for mark in marks
+        if mark["contrast"] < LEAST_CONTRAST
+    }
+    assert faint == set()
+
+
+# The higher contrast of fill and stroke of each mark, with its opacity and those of its groups.
+# Areas and bars fainter than 0.2 are bands behind marks.
+_LIST_CONTRASTS = """() => {
+  const read = (colour) => colour.match(/[\\d.]+/g).map(Number);
+  const light = (parts) => {
+    const [red, green, blue] = parts.map((part) => part / 255)
+      .map((part) => (part <= .04045 ? part / 12.92 : ((part + .055) / 1.055) ** 2.4));
+    return .2126 * red + .7152 * green + .0722 * blue;
+  };
+  const compare = (first, second) => {
+    const [low, high] = [light(first), light(second)].sort((a, b) => a - b);
+    return (high + .05) / (low + .05);
+  };
+  return [...document.querySelectorAll("figure.chart")].flatMap((figure) => {
+    const card = read(getComputedStyle(figure).backgroundColor);
+    const marks = figure.querySelectorAll(".live .role-mark :is(path, line, rect, text)");
+    return [...marks].flatMap((mark) => {
+      const style = getComputedStyle(mark);
+      let opacity = Number(style.opacity);
+      for (let node = mark.parentNode; node !== figure; node = node.parentNode) {
+        opacity *= Number(getComputedStyle(node).opacity);
+      }
+      const paints = [[style.fill, style.fillOpacity]];
+      if (mark.tagName !== "text") paints.push([style.stroke, style.strokeOpacity]); // its edge
+      const contrasts = paints.filter(([colour]) => colour !== "none").map(([colour, share]) => {
+        const alpha = opacity * Number(share) * (read(colour)[3] ?? 1);
+        const mixed = card.slice(0, 3).map((p, n) => alpha * read(colour)[n] + (1 - alpha) * p);
+        return alpha < .2 ? null : compare(mixed, card);
+      }).filter((contrast) => contrast !== null);
+      const kind = mark.closest(".role-mark").getAttribute("class");
+      return contrasts.length
+        ? [{ figure: figure.id, kind, contrast: Math.max(...contrasts) }] : [];
+    });
+  });
+}"""
+
+
+def test_targets_are_large_enough_for_a_finger_on_a_phone(drawn_page: Any) -> None:
+    set_width(drawn_page, 390)
+    small = drawn_page.evaluate(
+        """least => [...document.querySelectorAll("button, select, input, summary, a")]
+          // Links in a sentence are as high as its lines.
+          .filter((node) => node.tagName !== "A" || !node.closest("p, li, dd, figcaption, small"))
+          .map((node) => node.closest("label") ?? node)
+          .filter((node) => node.checkVisibility({ visibilityProperty: true }))
+          .filter((node) => {
+            const { width, height } = node.getBoundingClientRect();
+            return Math.min(width, height) < least;
+          })
+          .map((node) => node.outerHTML.slice(0, 90))""",
+        LEAST_TARGET_PX,
+    )
+    assert small == []
+
+
+def test_headings_skip_no_level(drawn_page: Any) -> None:
+    levels = drawn_page.evaluate(
+        "[...document.querySelectorAll('h1, h2, h3, h4, h5, h6')].map((h) => Number(h.tagName[1]))"
+    )
+    assert levels[0] == 1 and levels.count(1) == 1 and len(levels) > 60
+    assert all(level <= above + 1 for above, level in pairwise(levels))
 
 
 def test_groups_of_a_chart_have_no_role_after_a_change_of_the_width(page: Any) -> None:
