@@ -22,6 +22,7 @@ from checker.commands import explain, rules
 from checker.engine import judge, judge_all
 from checker.find import find_places
 from checker.verdict import INTERNAL
+from reporting.rounds.command import compare
 from rules.bundle import Bundle
 from rules.bundle_format.documents import read_schema
 from rules.registry import bundle_rules, round_rules, rules_by_id
@@ -271,7 +272,10 @@ def test_guide_for_reviewers_names_commands_and_options_that_exist() -> None:
         "rules",
     }
     options = {
-        p for c in [check, *map(load, COMMANDS)] for parameter in c.params for p in parameter.opts
+        p
+        for c in [check, compare, *map(load, COMMANDS)]
+        for parameter in c.params
+        for p in parameter.opts
     }
     page_options = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", page))
     assert len(page_options) > 10

@@ -138,7 +138,7 @@ def test_interrupt_that_another_thread_receives_waits_for_the_end_of_the_block()
     assert interrupted_at == ["end"]
 
 
-def read_blocked_signals(table: ReportTable) -> Sequence[signal.Signals]:
+def read_blocked_signals(table: ReportTable, texts: object) -> Sequence[signal.Signals]:
     return list(signal.pthread_sigmask(signal.SIG_BLOCK, []))
 
 
