@@ -86,7 +86,6 @@ _FIND_OVERLAPS = """() => [...document.querySelectorAll("figure.chart")].map((fi
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_marks_of_all_charts_stand_out_from_their_card(drawn_page: Any, theme: str) -> None:
     drawn_page.emulate_media(color_scheme=theme)
-    set_width(drawn_page, 1440)
     marks = drawn_page.evaluate(_LIST_CONTRASTS)
     assert len({mark["figure"] for mark in marks}) > 40
     faint = {
