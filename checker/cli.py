@@ -14,7 +14,7 @@ import click
 
 from checker import CheckerError
 from checker.formats import FORMATS
-from checker.options import EXPECT_HEAD
+from checker.options import EXPECT_HEAD, KEYRING, LOCAL
 from checker.terminal import FAILED, INTERNAL, PARTIAL, run_program
 
 if TYPE_CHECKING:
@@ -80,16 +80,8 @@ def _require_paths(
     type=click.Path(path_type=Path),
     callback=_require_paths,
 )
-@click.option(
-    "--keyring",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Directory with allowed_signers.  [default: keyring/ at or above a bundle]",
-)
-@click.option(
-    "--local",
-    is_flag=True,
-    help="Read no keyring, signature or LOG: to look at your own run before it is signed.",
-)
+@KEYRING
+@LOCAL
 @click.option(
     "--format",
     "output_format",

@@ -2,6 +2,7 @@
 
 import contextlib
 import re
+from pathlib import Path
 
 import click
 
@@ -25,6 +26,18 @@ EXPECT_HEAD = click.option(
     metavar="HASH",
     callback=_check_head,
     help="Published head of the LOG. Fail if no line of the LOG has this hash.",
+)
+
+
+KEYRING = click.option(
+    "--keyring",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Directory with allowed_signers.  [default: keyring/ at or above a bundle]",
+)
+LOCAL = click.option(
+    "--local",
+    is_flag=True,
+    help="Read no keyring, signature or LOG: to look at your own run before it is signed.",
 )
 
 

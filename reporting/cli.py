@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, NoReturn
 
 import click
 
+from checker.options import KEYRING, LOCAL
 from checker.terminal import (
     FAILED,
     UnavailableError,
@@ -84,16 +85,8 @@ def start() -> NoReturn:
     help="Show what changed since an earlier round: a directory, or what each PATH held at a tag "
     "or another revision of its git repository.",
 )
-@click.option(
-    "--keyring",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Directory with allowed_signers.  [default: keyring/ at or above a bundle]",
-)
-@click.option(
-    "--local",
-    is_flag=True,
-    help="Read no keyring, signature or LOG: to look at your own run before it is signed.",
-)
+@KEYRING
+@LOCAL
 @click.version_option(package_name="wattmark", prog_name="bench-report")
 def main(
     paths: tuple[Path, ...],

@@ -14,7 +14,7 @@ from checker import CheckerError
 from checker.engine import judge_all
 from checker.find import display_path
 from checker.formats.common import format_withdrawal
-from checker.options import EXPECT_HEAD
+from checker.options import EXPECT_HEAD, KEYRING
 from checker.printable import printable
 from checker.terminal import (
     SEVERITY_COLOURS,
@@ -202,11 +202,7 @@ def accept(paths: tuple[Path, ...], although_rejected: bool) -> None:
 
 @click.command(context_settings=_HELP)
 @_PATHS
-@click.option(
-    "--keyring",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Directory with allowed_signers.  [default: keyring/ at or above a bundle]",
-)
+@KEYRING
 @EXPECT_HEAD
 def verify(paths: tuple[Path, ...], keyring: Path | None, expected_head: str) -> None:
     """Verify integrity and signatures below each PATH, without judging the evidence.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from checker.options import parse_percent
+from checker.options import KEYRING, LOCAL, parse_percent
 from checker.printable import printable
 from checker.terminal import FAILED, UnavailableError, colour_mode, show_step
 
@@ -23,16 +23,8 @@ from checker.terminal import FAILED, UnavailableError, colour_mode, show_step
     help="Exit with 1 if the throughput of a setting is lower by PERCENT or more and the intervals "
     "do not overlap, or if a setting of A has no result in B to compare.",
 )
-@click.option(
-    "--keyring",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Directory with allowed_signers.  [default: keyring/ at or above a bundle]",
-)
-@click.option(
-    "--local",
-    is_flag=True,
-    help="Read no keyring, signature or LOG: to compare runs before they are signed.",
-)
+@KEYRING
+@LOCAL
 def compare(
     earlier_name: str,
     later_path: Path,

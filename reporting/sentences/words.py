@@ -112,8 +112,8 @@ def limit_sentences(sentences: Sequence[str], noun: str) -> list[str]:
     """The first sentences, and how many more things of this kind the tables have."""
     if len(sentences) <= _MAX_SENTENCES:
         return list(sentences)
-    rest = len(sentences) - _MAX_SENTENCES
-    return [*sentences[:_MAX_SENTENCES], f"The tables have {count_nouns(rest, f'more {noun}')}."]
+    excess = len(sentences) - _MAX_SENTENCES
+    return [*sentences[:_MAX_SENTENCES], f"The tables have {count_nouns(excess, f'more {noun}')}."]
 
 
 def capitalize(text: str) -> str:

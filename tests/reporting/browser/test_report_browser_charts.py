@@ -122,8 +122,8 @@ def test_switch_moves_the_points_to_the_figures_with_node_share_and_is_in_the_ad
     figure = draw_figure(page, f"{id}-efficiency")
 
     def heights(figure: Any) -> list[float]:
-        found = [point.get_attribute("transform") for point in figure.locator(_POINTS).all()]
-        return [float(re.findall(r"-?[\d.]+", at)[1]) for at in found if at]
+        transforms = [point.get_attribute("transform") for point in figure.locator(_POINTS).all()]
+        return [float(re.findall(r"-?[\d.]+", at)[1]) for at in transforms if at]
 
     rows = read_rows(page, id)
     alone, with_node = (
@@ -146,14 +146,14 @@ def test_switch_moves_the_points_to_the_figures_with_node_share_and_is_in_the_ad
     assert after == pytest.approx(list(np.polyval(scale, with_node)), abs=0.5)
     assert f"{id}-efficiency.node=1" in page.url
 
-    other = browser.new_page(viewport={"width": 1440, "height": 1000})
-    open_address(other, page.url)
-    again = draw_figure(other, f"{id}-efficiency")
+    second_page = browser.new_page(viewport={"width": 1440, "height": 1000})
+    open_address(second_page, page.url)
+    again = draw_figure(second_page, f"{id}-efficiency")
     assert heights(again) == after and again.locator("input[type=checkbox]").is_checked()
-    other.evaluate("location.hash = 'price=0.4'")
-    other.wait_for_function(stands, arg=[again.element_handle(), _POINTS, before[0]])
+    second_page.evaluate("location.hash = 'price=0.4'")
+    second_page.wait_for_function(stands, arg=[again.element_handle(), _POINTS, before[0]])
     assert heights(again) == before and not again.locator("input[type=checkbox]").is_checked()
-    other.close()
+    second_page.close()
 
 
 def test_marks_of_a_chart_answer_the_keyboard_and_say_their_row(page: Any) -> None:
@@ -206,8 +206,8 @@ def test_labels_of_the_hills_overlap_no_label_and_no_point_at_any_width(page: An
             boxes = figure.evaluate(_LABELS_AND_POINTS)
             assert len(boxes["labels"]) >= 10
             for n, label in enumerate(boxes["labels"]):
-                for other in (*boxes["labels"][:n], *boxes["points"]):
-                    assert not overlap(label, other), f"{workload} at {width} px"
+                for neighbour in (*boxes["labels"][:n], *boxes["points"]):
+                    assert not overlap(label, neighbour), f"{workload} at {width} px"
 
 
 _FITS = "f => f.querySelector('.live svg').getBoundingClientRect().width <= f.clientWidth"

@@ -142,21 +142,21 @@ def test_shared_address_opens_with_the_same_state_at_the_same_place(
     choose(page, "standing", "closed")
     page.evaluate("document.getElementById('vitl16-train').scrollIntoView()")
     page.wait_for_function("() => location.hash.includes('at=vitl16-train')")
-    other = browser.new_page(viewport={"width": 1440, "height": 1000})
-    open_address(other, page.url)
-    assert other.get_by_label("board", exact=True).input_value() == "H200"
-    assert read_count(other) == read_count(page)
-    other.wait_for_function(
+    second_page = browser.new_page(viewport={"width": 1440, "height": 1000})
+    open_address(second_page, page.url)
+    assert second_page.get_by_label("board", exact=True).input_value() == "H200"
+    assert read_count(second_page) == read_count(page)
+    second_page.wait_for_function(
         "() => Math.abs(document.getElementById('vitl16-train').getBoundingClientRect().top) < 200"
     )
-    other.close()
+    second_page.close()
 
 
 def test_unknown_value_in_the_address_filters_nothing(page: Any, browser: Any) -> None:
-    other = browser.new_page()
-    open_address(other, f"{page.url}#board=Z80&cap=many")
-    assert read_count(other) == f"{len(list_results(page))} results"
-    other.close()
+    second_page = browser.new_page()
+    open_address(second_page, f"{page.url}#board=Z80&cap=many")
+    assert read_count(second_page) == f"{len(list_results(page))} results"
+    second_page.close()
 
 
 def test_controls_combine_and_count_what_each_value_would_leave(page: Any) -> None:
@@ -207,8 +207,8 @@ def test_search_finds_a_number_as_it_is_stored(shared_page: Any) -> None:
 
 def test_search_finds_negative_numbers_and_units(shared_page: Any) -> None:
     id = "vitl16-train-compare"
-    found = search(shared_page, id, "\u221228.32")
-    assert found and found == search(shared_page, id, "-28.32") == search(
+    rows = search(shared_page, id, "\u221228.32")
+    assert rows and rows == search(shared_page, id, "-28.32") == search(
         shared_page, id, "28.32 images"
     )
     search(shared_page, id, "")

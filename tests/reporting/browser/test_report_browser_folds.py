@@ -21,13 +21,13 @@ def test_folded_table_is_made_of_elements_when_it_is_opened(page: Any) -> None:
 def test_folded_table_is_opened_by_a_link_and_takes_sort_and_filter_from_the_address(
     page: Any, browser: Any
 ) -> None:
-    other = browser.new_page()
-    open_address(other, f"{page.url}#{FOLDED}.sort=-cap_w&{FOLDED}.find=h200&at={FOLDED}")
-    table = other.locator(f'table[data-table="{FOLDED}"]')
+    second_page = browser.new_page()
+    open_address(second_page, f"{page.url}#{FOLDED}.sort=-cap_w&{FOLDED}.find=h200&at={FOLDED}")
+    table = second_page.locator(f'table[data-table="{FOLDED}"]')
     table.wait_for()
     assert table.locator('th[aria-sort="descending"]').get_attribute("data-key") == "cap_w"
-    assert other.locator(f"#{FOLDED}").get_by_role("searchbox").input_value() == "h200"
-    other.close()
+    assert second_page.locator(f"#{FOLDED}").get_by_role("searchbox").input_value() == "h200"
+    second_page.close()
 
 
 def test_anchor_in_a_folded_table_is_found(page: Any) -> None:

@@ -27,11 +27,11 @@ def link(page: Any, name: str) -> Callable[[], Any]:
 
 def line(page: Any, id: str, *words: str) -> str:
     """What is read in the one visible row of a table that has these words."""
-    found = page.locator(f"#{id} tbody tr:visible")
+    rows = page.locator(f"#{id} tbody tr:visible")
     for word in words:
-        found = found.filter(has_text=word)
-    sync_api.expect(found).to_have_count(1)
-    return str(found.inner_text())
+        rows = rows.filter(has_text=word)
+    sync_api.expect(rows).to_have_count(1)
+    return str(rows.inner_text())
 
 
 GUIDE = (Path(__file__).parents[3] / "docs/reading-a-report.md").read_text(encoding="utf-8")

@@ -32,9 +32,9 @@ def test_labels_overlap_no_label_and_no_point_at_any_width() -> None:
                 for at in labels
             ]
             for n, box in enumerate(boxes):
-                for other in (*boxes[:n], *marks):
-                    apart = abs(box[0] - other[0]) >= box[2] + other[2] - 0.2
-                    assert apart or abs(box[1] - other[1]) >= box[3] + other[3] - 0.2
+                for neighbour in (*boxes[:n], *marks):
+                    apart = abs(box[0] - neighbour[0]) >= box[2] + neighbour[2] - 0.2
+                    assert apart or abs(box[1] - neighbour[1]) >= box[3] + neighbour[3] - 0.2
                 assert 9 <= box[0] <= width - 9 and 5 <= box[1] <= 195
 
 

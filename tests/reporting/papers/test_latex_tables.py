@@ -133,8 +133,8 @@ def test_bibliography_holds_authors_title_year_and_link() -> None:
 
 
 def test_publications_with_one_name_and_one_id_keep_apart() -> None:
-    other = Publication("Mayr-2026", MAYR.authors, "Another", 2026, None)
-    bibliography = Bibliography.from_publications([MAYR, other])
+    namesake = Publication("Mayr-2026", MAYR.authors, "Another", 2026, None)
+    bibliography = Bibliography.from_publications([MAYR, namesake])
     assert list(bibliography.publications) == ["mayr2026", "mayr2026-1"]
     assert "\\cite{mayr2026,mayr2026-1}" in bibliography.add_citations("Mayr et al. 2026", 100, 8)
 
