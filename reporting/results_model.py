@@ -128,7 +128,7 @@ class ResultRow:
 
     @property
     def withheld(self) -> str | None:
-        """Why a row that is plausible and held its cap wins and ranks nowhere; None if it may."""
+        """Why a plausible row that held its cap is excluded from rankings; None if it is not."""
         if self.standing == "control":
             return "a control run, which is compared with no result"
         if self.comparison == "none":

@@ -202,8 +202,8 @@ def draw_points(
     field: str = "line",
 ) -> Any:
     """Points of lines, whose names are in `field`: hollow if the cap is in doubt, the figure is
-    implausible or the result wins nothing, faint if published or simulated, larger if the Vega
-    expression `large_if` is true."""
+    implausible or the result is excluded from rankings, faint if published or simulated, larger if
+    the Vega expression `large_if` is true."""
     legend_spec = styles.legend if legend else None
     return base.mark_point(strokeWidth=1.5, opacity=1, tooltip={"content": "data"}).encode(
         stroke=alt.Stroke(f"{field}:N", scale=styles.colour, legend=legend_spec),

@@ -56,7 +56,7 @@ MARK_COLUMNS = (
     Column("scope", "scope", hidden=True, about="what the power measurement covers"),
     Column("doubt", "reason why the cap is in doubt", hidden=True),
     Column("implausible", "reason why the figure is implausible", hidden=True),
-    Column("withheld", "reason why the result wins nothing", hidden=True),
+    Column("withheld", "reason why the result is excluded from rankings", hidden=True),
     Column("caution", "caution", hidden=True),
     Column("bundle", "bundle", hidden=True, about="path of the bundle, relative to the page"),
     Column("url", "source", hidden=True),

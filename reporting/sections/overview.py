@@ -53,8 +53,8 @@ def build_workloads_table(rows: Sequence[ResultRow]) -> ReportTable:
             "excluded",
             "",
             "count",
-            about="results that win nothing: the cap did not hold, the figure is above the peak of "
-            "the board, a caution forbids the comparison, or a review is awaited",
+            about="results excluded from rankings: the cap did not hold, the figure is above the "
+            "peak of the board, a caution forbids the comparison, or a review is awaited",
         ),
     )
     cells = [

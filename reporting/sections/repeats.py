@@ -204,7 +204,7 @@ def make_limit_cells(spread: ReportSpread | None, figure: str) -> Cells:
 
 def measure_spread(rows: Sequence[ResultRow]) -> ReportSpread:
     """The spread between runs and boards from the repeats on one accelerator among the rows. Demo
-    runs and rows that win nothing do not count."""
+    runs and rows excluded from rankings do not count."""
     repeated = [
         setting
         for setting in join_repeats(

@@ -120,8 +120,8 @@ def _make_all_epoch_cells(rows: Sequence[ResultRow], link: BundleLink) -> list[C
 
 
 def _make_setting_cells(row: ResultRow, setting: Setting, name: str) -> Cells:
-    """The cells of `_SETTING_COLUMNS`. Rows that win nothing do not count in the mean, unless the
-    setting has no others."""
+    """The cells of `_SETTING_COLUMNS`. Rows excluded from rankings do not count in the mean, unless
+    the setting has no others."""
     setting = Setting([run for run in setting.rows if run.may_win] or setting.rows)
     cells: Cells = {"setting": name, "board": list_boards(row), "runs": setting.runs}
     mean = setting.mean.joules_per_item

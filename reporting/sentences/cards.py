@@ -81,7 +81,7 @@ class AnswerCard:
     open: Leader | None
     published: Leader | None
     not_compared: str
-    """How many results win nothing, as a sentence; empty if all may."""
+    """How many results are excluded from rankings, as a sentence; empty if all may."""
     closed_runs: int
     """The number of closed runs that may win, which orders the cards."""
 

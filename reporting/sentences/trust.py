@@ -25,13 +25,13 @@ class RuleCount:
 
 @dataclass(frozen=True)
 class TrustLine:
-    """Warnings and notes of the bundles that passed, and results that win nothing."""
+    """Warnings and notes of the bundles that passed, and results excluded from rankings."""
 
     warnings: int
     """Findings that are warnings, or waived errors."""
     notes: int
     not_comparable: int
-    """Closed, open and published results that win nothing."""
+    """Closed, open and published results excluded from rankings."""
     by_rule: tuple[RuleCount, ...]
     """Warnings first, then by rule."""
 
@@ -58,7 +58,7 @@ class TrustLine:
 def build_trust_line(
     passed_findings: Sequence[Sequence[Finding]], rows: Sequence[ResultRow]
 ) -> TrustLine:
-    """Count the findings of each passed bundle, and the rows that win nothing."""
+    """Count the findings of each passed bundle, and the rows excluded from rankings."""
     findings = [finding for bundle in passed_findings for finding in bundle]
     notes = sum(finding.severity == Severity.NOTE for finding in findings)
     rule_book = rules_by_id()

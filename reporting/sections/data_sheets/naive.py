@@ -44,7 +44,7 @@ def build_naive_table(rows: Sequence[ResultRow], link: BundleLink) -> ReportTabl
     """All runs of workloads with their energy over the naive estimate, by workload and factor; None
     if there are none."""
     compared = [
-        # A result that wins nothing must not come first.
+        # A result excluded from rankings must not come first.
         (row.workload, not row.may_win, row.naive.factor.mean, row)
         for row in rows
         if row.naive is not None and row.standing in ("closed", "open")
