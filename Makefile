@@ -22,7 +22,7 @@ PYTEST := 'pytest<9.2'
 WORKERS := $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 2)')
 
 
-.PHONY: demo simulated-sweep rule check-rule test test-core test-kill setup clean $(STACKS:%=test-%)
+.PHONY: demo simulated-sweep rule check-rule test test-core test-kill test-site setup clean $(STACKS:%=test-%)
 
 demo: setup
 	PATH="$(CURDIR)/$(BIN):$$PATH" scripts/demo.sh
@@ -50,6 +50,14 @@ test-core: setup
 # Runs and sweeps are killed at 20 random moments of each kind, instead of two: more than an hour.
 test-kill: setup
 	WATTMARK_KILLS=20 $(BIN)/pytest $(wildcard tests/end_to_end/kills/test_kill*.py)
+
+# What needs root, servers or programs of a site: Slurm, ReFrame, a documentation site, notebooks.
+test-site: .venv/site-ready
+	$(BIN)/pytest -o addopts= -n 2 --dist loadgroup tests/site
+
+.venv/site-ready: .venv/ready
+	$(BIN)/python -m pip install $(INSTALL) $(CONSTRAINT) --editable '.[site]'
+	touch $@
 
 $(STACKS:%=test-%): test-%: .venvs/%/ready
 	.venvs/$*/bin/pytest -o addopts= tests/stacks/test_$*.py
