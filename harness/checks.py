@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from harness.container_image import CONTAINER_VARIABLE, find_container_image
 from harness.run.plan import MachineError, Plan
 from harness.system import EXTRAS, read_git_state
 from rules.boards import find_board
@@ -96,6 +97,30 @@ def check_code() -> Check:
     return Check("code", True, f"commit {git['commit'][:12]}")
 
 
+def check_container() -> Check:
+    """Check that the digest of the container image can be recorded, if this is a container."""
+    image = find_container_image(os.environ)
+    if image.is_contradicted:
+        return Check(
+            "container",
+            None,
+            f"{CONTAINER_VARIABLE} is {image.handed_over}, and the {image.runtime} image here is "
+            f"{image.digest}; the bundle records both",
+            f"unset {CONTAINER_VARIABLE}, or set it to the digest of this image",
+        )
+    if image.declared is not None:
+        return Check("container", True, f"{image.runtime or 'image'} {image.declared}")
+    if image.runtime is None:
+        return Check("container", True, "none")
+    return Check(
+        "container",
+        None,
+        f"the image of this {image.runtime} container is not known: {image.obstacle}; the check "
+        "will note it (M112)",
+        f"start the container with {CONTAINER_VARIABLE}=sha256:DIGEST (containers/README.md, Run)",
+    )
+
+
 def check_signing() -> Check:
     """Check that bundles can be signed on this machine."""
     if path := shutil.which("ssh-keygen"):
@@ -120,6 +145,8 @@ def check_plan(plan: Plan) -> Iterator[Check]:
     if is_demo and not code.ok:
         code = Check("code", True, "changes that are not committed, which a demo may have")
     yield code
+    if not is_demo:
+        yield check_container()
     shared_boards = {device.uuid for device in plan.devices}.intersection(
         plan.reproduces.boards if plan.reproduces else ()
     )

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 
-from harness.checks import Check, check_code, check_packages, check_signing
+from harness.checks import Check, check_code, check_container, check_packages, check_signing
 from harness.power.caps.apply import explain_refusal
 from harness.power.caps.journal import (
     JOURNAL_FILE,
@@ -30,6 +30,7 @@ def examine(meter: str | None = None) -> Iterator[Check]:
         yield from _check_meter(name, is_required=meter is not None)
     yield from _check_journals()
     yield check_code()
+    yield check_container()
     yield check_signing()
 
 

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from harness import __version__
+from harness.container_image import find_container_image
 from harness.meter_tables import read_meter_tables, select_meters
 from harness.power.source import Device
 from harness.run.plan import PlanError
@@ -47,7 +48,6 @@ VARIABLES = re.compile(
 )
 EXTRAS = {"timm": "vision", "diffusers": "diffusion", "litgpt": "litgpt", "sglang": "sglang"}
 """The extra of pyproject.toml that installs each stack. Every stack needs its own environment."""
-CONTAINER_VARIABLE = "WATTMARK_CONTAINER"
 DESCRIPTION = {"name": "", "site": "", "category": "research", "cooling": "", "interconnect": ""}
 SOURCES = ("rules", "reference", "harness")
 
@@ -140,8 +140,7 @@ def describe_node(
 def describe_environment(
     driver: str | None, source_sha256: str, variables: Mapping[str, str]
 ) -> Json:
-    """Return environment.json. The digest of the container comes from WATTMARK_CONTAINER. Only
-    variables that cannot contain a path are listed."""
+    """Return environment.json. Only variables that cannot contain a path are listed."""
     return {
         "format": ENVIRONMENT_FORMAT,
         "wattmark": __version__,
@@ -151,7 +150,7 @@ def describe_environment(
         "kernel": platform.release(),
         "driver": driver,
         "packages": read_package_versions(),
-        "container": variables.get(CONTAINER_VARIABLE) or None,
+        "container": find_container_image(variables).declared,
         "git": read_git_state(Path(__file__).parent.parent),
         "variables": {k: v for k, v in sorted(variables.items()) if VARIABLES.match(k)},
     }

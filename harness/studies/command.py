@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 
 from harness import interrupts
-from harness.checks import TargetError
+from harness.checks import TargetError, check_container
 from harness.interrupts import Interrupted
 from harness.power.caps.apply import applied_cap
 from harness.power.caps.limits import describe_cap
@@ -212,6 +212,8 @@ def _measure(
         f"{devices[0].name}, {describe_cap(session.cap_w, session.found_mw)}, meter "
         f"{session.meter}; session {session.number} of {plan.study_id}"
     )
+    if not (container := check_container()).ok:
+        view.print_line(f"note: {container.describe()}")
     if record.implementation_sha256 != plan.implementation_sha256:
         view.print_line(
             f"note: {plan.implementation} has changed since the study began; the bundle states it"

@@ -4,7 +4,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from harness.checks import Check, check_code, check_packages, check_signing, check_target
+from harness.checks import (
+    Check,
+    check_code,
+    check_container,
+    check_packages,
+    check_signing,
+    check_target,
+)
 from harness.run import preflight
 from harness.run.plan import PlanError
 from harness.studies.earlier import EarlierStudy
@@ -44,6 +51,7 @@ class StudyPreflight(preflight.Preflight):
         yield from super().examine()
         if self.study_plan is not None and self.machine is not None:
             yield check_code()
+            yield check_container()
             name = self.machine.devices[0].name
             if find_board(name) is None:
                 found = (
