@@ -85,6 +85,11 @@ def start() -> NoReturn:
     help="Show what changed since an earlier round: a directory, or what each PATH held at a tag "
     "or another revision of its git repository.",
 )
+@click.option(
+    "--published",
+    is_flag=True,
+    help="Also show the published figures that come with wattmark.",
+)
 @KEYRING
 @LOCAL
 @click.version_option(package_name="wattmark", prog_name="bench-report")
@@ -95,6 +100,7 @@ def main(
     figures: Path | None,
     width: Literal["252", "516"],
     since: str | None,
+    published: bool,
     keyring: Path | None,
     local: bool,
 ) -> None:
@@ -109,7 +115,12 @@ def main(
     from checker.output import OutputError, refuse_output
     from checker.selection import refuse_keyring
     from reporting.charts import ChartError
-    from reporting.collect import EvidenceChangedError, NothingFoundError, collect
+    from reporting.collect import (
+        EvidenceChangedError,
+        NothingFoundError,
+        collect,
+        list_shipped_figures,
+    )
     from reporting.rounds.earlier import EarlierRoundError, collect_earlier
 
     refuse_keyring(keyring, local)
@@ -122,7 +133,8 @@ def main(
                 show_step("checking the earlier round")
                 earlier = collect_earlier(since, paths, keyring, local)
             show_step("checking the bundles")
-            collected = collect(paths, keyring, local)
+            shipped = list_shipped_figures(paths) if published else []
+            collected = collect([*paths, *shipped], keyring, local)
         exports = Exports(tables, figures, 252 if width == "252" else 516)
         pages = _write_files(collected, earlier, out, exports)
     except OutputError as error:

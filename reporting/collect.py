@@ -6,7 +6,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from checker.engine import judge_all
-from checker.find import find_places
+from checker.find import PUBLISHED_DIR, find_places
 from checker.trust.manifest import find_manifest_problems
 from checker.verdict import NON_BUNDLE_STANDINGS, Verdict
 from reporting.paper import Paper
@@ -109,6 +109,16 @@ def collect(paths: Sequence[Path], keyring: Path | None = None, local: bool = Fa
     local_label = _name_local_level(verdicts) if local else ""
     trends = next((v.kept for v in passed if isinstance(v.kept, TrendsStudy)), None)
     return Collected(rows, papers, studies, failed, withdrawn, trends, local_label)
+
+
+def list_shipped_figures(paths: Sequence[Path]) -> list[Path]:
+    """The files of published figures that come with wattmark, in the installed package or in the
+    clone. A file that `paths` hold under the same name takes the place of the shipped one."""
+    package = Path(__file__).parent
+    installed, cloned = package / PUBLISHED_DIR, package.parent / "submissions" / PUBLISHED_DIR
+    shipped = find_places(installed if installed.is_dir() else cloned).published
+    names = {file.absolute().parts[-2:] for path in paths for file in find_places(path).published}
+    return [file for file in shipped if file.parts[-2:] not in names]
 
 
 def _name_local_level(verdicts: Sequence[Verdict]) -> str:

@@ -78,7 +78,7 @@ def _import_altair() -> Any:
         import altair
         import vl_convert  # noqa: F401  the renderer must be installed too
     except ImportError as error:
-        raise ChartError(f"charts need {error.name}: pip install '.[report]'") from None
+        raise ChartError(f"charts need {error.name}: pip install 'wattmark[report]'") from None
     return altair
 
 

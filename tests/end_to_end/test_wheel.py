@@ -7,12 +7,14 @@ import sys
 import venv
 import zipfile
 from dataclasses import dataclass
+from email import message_from_bytes
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("harness", "reference", "rules", "checker", "reporting")
+PUBLISHED = ROOT / "submissions" / "published"
 
 pytestmark = pytest.mark.xdist_group("wheel")  # one worker, so one build
 
@@ -67,7 +69,9 @@ def test_command_answers_from_another_directory(
     assert "Usage:" in result.stdout
 
 
-def test_wheel_holds_every_file_of_the_packages(installed: Installed) -> None:
+def test_wheel_holds_every_file_of_the_packages_and_the_published_figures(
+    installed: Installed,
+) -> None:
     in_tree = {
         path.relative_to(ROOT).as_posix()
         for package in PACKAGES
@@ -76,9 +80,49 @@ def test_wheel_holds_every_file_of_the_packages(installed: Installed) -> None:
         and "__pycache__" not in path.parts
         and path.parts[-len(path.relative_to(ROOT).parts) :][:2] != ("rules", "testing")
     }
+    published = {
+        f"reporting/published/{path.relative_to(PUBLISHED).as_posix()}": path
+        for path in PUBLISHED.rglob("*")
+        if path.is_file()
+    }
     with zipfile.ZipFile(installed.wheel) as archive:
         in_wheel = {name for name in archive.namelist() if ".dist-info/" not in name}
-    assert in_wheel == in_tree
+        assert in_wheel == in_tree | published.keys()
+        assert all(archive.read(name) == path.read_bytes() for name, path in published.items())
+
+
+def test_metadata_name_a_source_and_types(installed: Installed) -> None:
+    with zipfile.ZipFile(installed.wheel) as archive:
+        (name,) = (name for name in archive.namelist() if name.endswith(".dist-info/METADATA"))
+        metadata = message_from_bytes(archive.read(name))
+    assert metadata.get_all("Project-URL")
+    assert "Typing :: Typed" in metadata.get_all("Classifier", [])
+    assert all((ROOT / package / "py.typed").is_file() for package in PACKAGES)
+
+
+def test_page_of_a_rule_is_printed_outside_a_clone(installed: Installed, tmp_path: Path) -> None:
+    result = installed.run("bench-check", "explain", "M108", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    page = (ROOT / "docs/rules/M108-git-dirty.md").read_text()
+    # The page in docs/ has a list of mutations below what the rule itself says.
+    text = page.partition("## What it does")[2].partition("## Tested with")[0]
+    assert text.strip() in result.stdout
+
+
+def test_installed_report_finds_the_published_figures_of_the_wheel(
+    installed: Installed, tmp_path: Path
+) -> None:
+    program = (
+        "from reporting.collect import list_shipped_figures\n"
+        "print(*list_shipped_figures([]), sep='\\n')\n"
+    )
+    result = installed.run("python", "-c", program, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    files = [Path(line) for line in result.stdout.splitlines()]
+    assert all(file.is_relative_to(installed.bin.parent) for file in files)
+    assert sorted(file.name for file in files) == sorted(
+        path.name for path in PUBLISHED.rglob("*.json")
+    )
 
 
 def test_schemas_are_readable_where_installed(installed: Installed, tmp_path: Path) -> None:

@@ -136,7 +136,7 @@ def test_missing_stack_is_known_before_the_run(
         result = invoke(command, *SMOKE, "-o", tmp_path / "out", *dry_run)
         assert result.exit_code == 3
         assert "timm is not installed" in " ".join(result.output.split())
-        assert "pip install '.[vision]'" in " ".join(result.output.split())
+        assert "pip install 'wattmark[vision]'" in " ".join(result.output.split())
     # Simulated work needs no stack.
     assert invoke(command, *SIMULATED, "-o", tmp_path / "out", "--dry-run").exit_code == 0
 

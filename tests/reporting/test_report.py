@@ -292,7 +292,7 @@ def test_missing_extra_says_what_to_install(
     out = tmp_path / "report.html"
     done = CliRunner().invoke(main, [str(published_below(tmp_path / "s")), "-o", str(out)])
     assert done.exit_code == 3
-    assert "pip install '.[report]'" in done.output
+    assert "pip install 'wattmark[report]'" in done.output
     assert not out.exists()
 
 

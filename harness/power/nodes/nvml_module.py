@@ -61,8 +61,7 @@ class NvmlModuleMeter(NodeMeter):
             import pynvml  # the module of the nvidia-ml-py distribution
         except ImportError:
             raise MeterError(
-                f"meter {access.id}: nvidia-ml-py is not installed; install it in the clone of "
-                "wattmark: pip install '.[nvidia]'"
+                f"meter {access.id}: nvidia-ml-py is not installed; pip install 'wattmark[nvidia]'"
             ) from None
         try:
             pynvml.nvmlInit()

@@ -87,8 +87,7 @@ class SnmpMeter(NodeMeter):
             import gufo.snmp  # noqa: F401  # a missing library is reported before a request
         except ImportError:
             raise MeterError(
-                f"meter {access.id}: gufo-snmp is not installed; pip install '.[meters]' in the "
-                "clone of wattmark"
+                f"meter {access.id}: gufo-snmp is not installed; pip install 'wattmark[meters]'"
             ) from None
         access.require_host()
         meter = cls(access, _find_pdu(access))

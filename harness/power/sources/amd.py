@@ -98,9 +98,7 @@ class AmdSource(PowerSource, CapControl):
                 import amdsmi
         # Before the general case: without ROCm the package is there and its import raises KeyError.
         except ModuleNotFoundError:
-            raise MeterError(
-                "amdsmi is not installed; install it in the clone of wattmark: pip install '.[amd]'"
-            ) from None
+            raise MeterError("amdsmi is not installed; pip install 'wattmark[amd]'") from None
         except Exception as error:  # loading a C library can fail in many ways
             reason = (
                 _join_lines(output.getvalue()) or f"{type(error).__name__}: {_join_lines(error)}"

@@ -61,8 +61,7 @@ class NvidiaSource(PowerSource, CapControl, ClockControl, CounterApart):
             import pynvml  # the module of the nvidia-ml-py distribution
         except ImportError:
             raise MeterError(
-                "nvidia-ml-py is not installed; install it in the clone of wattmark: "
-                "pip install '.[nvidia]'"
+                "nvidia-ml-py is not installed; pip install 'wattmark[nvidia]'"
             ) from None
         try:
             pynvml.nvmlInit()
