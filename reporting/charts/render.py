@@ -31,7 +31,12 @@ def load_libraries() -> str:
 @cache
 def load_drawing_script() -> str:
     """The text of the script that draws charts in the page."""
-    script = (files("reporting") / "templates" / "charts.js").read_text(encoding="utf-8")
+    templates = files("reporting") / "templates"
+    script, *parts = (
+        (templates / f"{name}.js").read_text(encoding="utf-8")
+        for name in ("charts", "chart_marks", "chart_views")
+    )
+    script = script.replace("PARTS\n", "\n".join(parts))
     return script.replace("CHART_CONFIG", json.dumps(CONFIG, ensure_ascii=False))
 
 

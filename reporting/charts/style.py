@@ -43,8 +43,8 @@ CONFIG: Json = {
     "font": "system-ui, sans-serif",
     # The page is light or dark. Transparent pictures in the text colour fit both.
     "background": "transparent",
-    # The page gives each mark its label (charts.js). Labels from Vega would be read out a second
-    # time.
+    # The page gives each mark its label (chart_marks.js). Labels from Vega would be read out a
+    # second time.
     "aria": False,
     "view": {"stroke": None},
     "axis": {

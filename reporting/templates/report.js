@@ -241,7 +241,9 @@
       attached.push({ body, lines, heads, columns, isCompact: "compact" in tableElement.dataset });
       // On a phone a row is a card, and each of its cells has a label.
       tableElement.classList.add("labelled");
-      for (const line of lines) columns.forEach((column, n) => { line.cells[n].dataset.label = column.title; });
+      lines.forEach((line, place) => columns.forEach(({ key, title, unit }, n) => {
+        Object.assign(line.cells[n].dataset, { label: title, unit: rows[place][key] === null ? "" : unit });
+      }));
       lines.forEach((line, place) => updateLine(line, columns, rows[place], [...changedKeys]));
       view.restore();
       apply();

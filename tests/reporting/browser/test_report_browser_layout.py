@@ -1,0 +1,98 @@
+"""The layout of the page: the control bar, the small charts at any width, and paper."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import open_page
+from support.report.browser import draw_figure
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is in the extra dev")
+pytestmark = pytest.mark.xdist_group("whole-report")  # one test process builds it, once
+
+PAPER_PX = {"width": 718, "height": 1032}
+"""The text of an A4 page with the margins of print.css, at 96 pixels per inch."""
+SMALL = "figure[id$='-hill-small']"
+
+
+@pytest.fixture(scope="module")
+def small_charts(browser: Any, whole_report: Path) -> Iterator[Any]:
+    """A page whose small charts are drawn."""
+    with open_page(browser, whole_report / "report.html") as page:
+        for figure in page.locator(SMALL).all():
+            draw_figure(page, figure.get_attribute("id"))
+        yield page
+
+
+def set_size(page: Any, width: int, height: int = 900) -> None:
+    page.set_viewport_size({"width": width, "height": height})
+
+
+def test_control_bar_has_one_row_and_shows_its_choices_whole(small_charts: Any) -> None:
+    set_size(small_charts, 1440)
+    bar = small_charts.locator("#control-bar")
+    assert bar.bounding_box()["height"] < 45
+    cut = bar.locator("select:visible").evaluate_all("""(selects) => selects.filter((select) => {
+      const { font, paddingLeft, paddingRight } = getComputedStyle(select);
+      const pen = document.createElement("canvas").getContext("2d");
+      pen.font = font;
+      const text = pen.measureText(select.selectedOptions[0].textContent).width;
+      return text > select.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight) - 10;
+    }).map((select) => select.name)""")
+    assert cut == []
+
+
+def test_chart_is_as_wide_as_its_place_after_each_change_of_the_width(small_charts: Any) -> None:
+    for width in (1440, 390, 1440, 800):
+        set_size(small_charts, width)
+        small_charts.wait_for_function(
+            """(figures) => [...document.querySelectorAll(figures)].every((figure) => {
+              const live = figure.querySelector(".live");
+              return Number(live.querySelector("svg").getAttribute("width")) === live.clientWidth;
+            })""",
+            arg=SMALL,
+            timeout=5000,
+        )
+
+
+def test_small_charts_end_with_their_boxes_on_a_phone(page: Any) -> None:
+    set_size(page, 390, 844)
+    page.reload()
+    draw_figure(page, page.locator(SMALL).first.get_attribute("id"))
+    gaps = page.locator(SMALL).evaluate_all(
+        """(figures) => figures.map((figure) => figure.getBoundingClientRect().bottom
+          - figure.querySelector(".live svg, .plot > svg").getBoundingClientRect().bottom)"""
+    )
+    assert max(gaps) < 20, "the padding of a box is 8 px"
+
+
+def test_small_charts_are_whole_and_with_the_line_of_trust_on_the_first_page_of_paper(
+    small_charts: Any,
+) -> None:
+    set_size(small_charts, 1440)
+    small_charts.emulate_media(media="print")
+    set_size(small_charts, **PAPER_PX)
+    cut = small_charts.locator(SMALL).evaluate_all(
+        """(figures) => figures.flatMap((figure) => {
+          const { left, right } = figure.querySelector(".plot").getBoundingClientRect();
+          return [...figure.querySelectorAll(".live svg text")].filter((text) => {
+            const box = text.getBoundingClientRect();
+            return box.left < left - 1 || box.right > right + 1;
+          }).map((text) => `${figure.id}: ${text.textContent}`);
+        })"""
+    )
+    trust = small_charts.locator(".trust").bounding_box()
+    small_charts.emulate_media(media="screen")
+    assert cut == []
+    assert trust["y"] + trust["height"] <= PAPER_PX["height"]
+
+
+def test_address_that_is_the_text_of_its_link_is_printed_once(small_charts: Any) -> None:
+    small_charts.emulate_media(media="print")
+    links = small_charts.locator("#methods a[href^=http]").evaluate_all(
+        """(links) => links.map((link) => [link.textContent.trim() === link.getAttribute("href"),
+          getComputedStyle(link, "::after").content !== "none"])"""
+    )
+    small_charts.emulate_media(media="screen")
+    assert {tuple(link) for link in links} == {(True, False), (False, True)}
