@@ -201,8 +201,11 @@ def format_value(column: Column, row: TableRow) -> str:
     value = row.get(column.key)
     if value is None:
         return ""
-    if isinstance(value, str | bool):
-        return {True: "yes", False: "no"}[value] if isinstance(value, bool) else value
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, str):
+        # A number of accelerators stays on the line of its board.
+        return value.replace(" \u00d7 ", f"{NO_BREAK}\u00d7{NO_BREAK}")
     match row.get(f"{column.key}_kind"):
         # A figure of a paper has the digits that the paper prints.
         case "printed":

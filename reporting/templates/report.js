@@ -57,7 +57,7 @@
     const value = row[column.key];
     if (value === null || value === undefined) return "";
     if (typeof value === "boolean") return value ? "yes" : "no";
-    if (typeof value === "string") return value;
+    if (typeof value === "string") return value.replaceAll(" \u00d7 ", `${NO_BREAK}\u00d7${NO_BREAK}`);
     const kind = row[`${column.key}_kind`];
     if (kind === "printed") return grouped(String(value).split(".")[0]) + (String(value).includes(".") ? `.${String(value).split(".")[1]}` : "");
     if (kind === "assumed") return `≈${NO_BREAK}${number(value, column.digits)}`;
