@@ -1,10 +1,16 @@
 """Options, and values of options, that several commands share."""
 
 import contextlib
+import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import click
+from click.core import ParameterSource
+
+from checker.command_line.config import FILE_KEYS, ConfigError, read_site_defaults
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -38,6 +44,48 @@ LOCAL = click.option(
     "--local",
     is_flag=True,
     help="Read no keyring, signature or LOG: to look at your own run before it is signed.",
+)
+
+
+class SiteOption(click.Option):
+    """An option with a key of its name in config.toml, which gives its default."""
+
+    def consume_value(
+        self, ctx: click.Context, opts: Mapping[str, Any]
+    ) -> tuple[Any, ParameterSource]:
+        """Return the value and where it comes from. Raises UsageError if a file of defaults cannot
+        be used."""
+        value, source = super().consume_value(ctx, opts)
+        if source is not ParameterSource.DEFAULT or ctx.resilient_parsing:
+            return value, source
+        try:
+            default = getattr(read_site_defaults(), str(self.name))
+        except ConfigError as error:
+            raise click.UsageError(str(error), ctx) from None
+        if default is None:
+            return value, source
+        if self.name in FILE_KEYS and not os.access(default.text, os.F_OK):
+            raise click.UsageError(
+                f"{default.file}: {self.name}: there is no file {default.text}; correct the path, "
+                f"or give {self.opts[-1]}",
+                ctx,
+            )
+        return default.text, ParameterSource.DEFAULT_MAP
+
+
+KEY = click.option(
+    "--key",
+    cls=SiteOption,
+    required=True,
+    type=click.Path(path_type=Path),
+    help="Your SSH key. For a public key, ssh-agent must hold the private part.",
+)
+PRINCIPAL = click.option(
+    "--principal",
+    cls=SiteOption,
+    required=True,
+    metavar="WHO",
+    help="Who signs, as in the keyring: who@example.org.",
 )
 
 

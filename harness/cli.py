@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import click
 
-from checker.options import parse_percent
+from checker.options import KEY, PRINCIPAL, parse_percent
 from checker.terminal import run_program
 from harness import __version__
 from harness.cli_options import (
@@ -135,15 +135,8 @@ def reproduce(bundle: Path, out: Path, dry_run: bool, **options: Any) -> None:
 
 @main.command()
 @click.argument("bundle", type=click.Path(path_type=Path, exists=True, file_okay=False))
-@click.option(
-    "--key",
-    required=True,
-    type=click.Path(path_type=Path),
-    help="your SSH key; with a public key, ssh-agent signs",
-)
-@click.option(
-    "--principal", required=True, help="your name in the keyring, such as center@example.org"
-)
+@KEY
+@PRINCIPAL
 def sign(bundle: Path, key: Path, principal: str) -> None:
     """Sign the finished BUNDLE with an SSH key, in its directory submissions/CENTER/SYSTEM/RUN.
 

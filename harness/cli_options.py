@@ -10,7 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
+from checker.command_line.config import DEFAULT_OUT
+from checker.options import SiteOption
 from checker.terminal import (
     UNWRITABLE,
     UnavailableError,
@@ -40,7 +43,10 @@ METER_HELP = (
 )
 METER = click.option("--meter", metavar="NAME[:ARGUMENT]", help=METER_HELP)
 SYSTEM = click.option(
-    "--system", type=click.Path(path_type=Path), help="TOML file that describes the system"
+    "--system",
+    cls=SiteOption,
+    type=click.Path(path_type=Path),
+    help="TOML file that describes the system",
 )
 METERS = click.option(
     "--meters",
@@ -73,7 +79,8 @@ HEAD = click.option(
 OUT = click.option(
     "-o",
     "--out",
-    default=Path("results"),
+    cls=SiteOption,
+    default=DEFAULT_OUT,
     show_default=True,
     type=click.Path(path_type=Path),
     help="directory for bundles",
@@ -304,7 +311,9 @@ def _check_concurrency(workload: str, concurrency: str, batch: str | None) -> st
 
 def is_given(context: click.Context, parameter: click.Parameter) -> bool:
     """Return whether the command line gives the parameter."""
-    return context.get_parameter_source(str(parameter.name)) != click.core.ParameterSource.DEFAULT
+    source = context.get_parameter_source(str(parameter.name))
+    # A site default counts as such: DEFAULT_MAP.
+    return source not in (ParameterSource.DEFAULT, ParameterSource.DEFAULT_MAP)
 
 
 def refuse_other_options(context: click.Context) -> None:
@@ -323,16 +332,18 @@ def refuse_other_options(context: click.Context) -> None:
 
 
 def format_run_arguments(context: click.Context, run: click.Command) -> list[str]:
-    """Return the arguments that the command line of a sweep gives for `bench-submit run`, without
-    the settings that a sweep can vary."""
+    """Return the arguments that the command line of a sweep and the site defaults give for
+    `bench-submit run`, without the settings that a sweep can vary."""
     # The batch script sets the nodes too.
     own_names = {"variant", "batch", "concurrency", "gpus", "nodes"}
     shared_names = {parameter.name for parameter in run.params} - own_names
     arguments: list[str] = []
     for parameter in context.command.params:
-        if parameter.name not in shared_names or not is_given(context, parameter):
+        name = str(parameter.name)
+        is_default = context.get_parameter_source(name) is ParameterSource.DEFAULT
+        if name not in shared_names or is_default:
             continue
-        value = context.params[str(parameter.name)]
+        value = context.params[name]
         if isinstance(parameter, click.Argument):
             arguments.append(value)
         elif isinstance(parameter, click.Option) and parameter.is_flag:

@@ -1,10 +1,23 @@
 """Checks what wattmark can do on this machine, and says what to do about the rest."""
 
+import os
 import platform
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
+from pathlib import Path
 
+from checker.command_line.config import (
+    CONFIG_FILE,
+    DEFAULT_OUT,
+    FILE_KEYS,
+    KEYS,
+    ConfigError,
+    SiteDefault,
+    find_user_directory,
+    list_config_files,
+    read_site_defaults,
+)
 from harness.checks import Check, check_code, check_container, check_packages, check_signing
 from harness.power.caps.apply import explain_refusal
 from harness.power.caps.journal import (
@@ -15,6 +28,7 @@ from harness.power.caps.journal import (
     state_directories,
 )
 from harness.power.caps.limits import format_limit
+from harness.power.meter_access import METERS_FILE, METERS_VARIABLE
 from harness.power.source import Device, MeterError, PowerSource, read_back
 from harness.power.sources import measuring_meters, open_source
 from harness.run.preflight import find_objections
@@ -32,6 +46,7 @@ def examine(meter: str | None = None) -> Iterator[Check]:
     yield check_code()
     yield check_container()
     yield check_signing()
+    yield from _check_site_defaults()
 
 
 def _check_stacks() -> Iterator[Check]:
@@ -108,3 +123,31 @@ def _check_journals() -> Iterator[Check]:
             yield Check("limits set", False, f"{journal.owner}, on {boards}", advice)
     for text in explain_lost_journals():
         yield Check("limits set", False, "unknown", text)
+
+
+def _check_site_defaults() -> Iterator[Check]:
+    """The value of each option that config.toml may give, and where it comes from."""
+    try:
+        defaults = read_site_defaults()
+    except ConfigError as error:
+        yield Check(CONFIG_FILE, False, "cannot be used", str(error))
+        return
+    files = [f"{file} ({'read' if file.exists() else 'none'})" for file in list_config_files()]
+    yield Check(CONFIG_FILE, True, ", ".join(reversed(files)))
+    built_in = {"meters": find_user_directory() / METERS_FILE, "out": DEFAULT_OUT}
+    for key in KEYS:
+        default: SiteDefault | None = getattr(defaults, key)
+        if key == "meters" and (path := os.environ.get(METERS_VARIABLE)):
+            yield _check_default(key, path, METERS_VARIABLE)
+        elif default is not None:
+            yield _check_default(key, default.text, str(default.file))
+        else:
+            value = built_in.get(key)
+            yield Check(f"--{key}", True, f"{value}, built in" if value else "not set")
+
+
+def _check_default(key: str, text: str, origin: str) -> Check:
+    if key in FILE_KEYS and not os.access(Path(text).expanduser(), os.F_OK):
+        advice = f"write the file, or correct {key} in {origin}"
+        return Check(f"--{key}", False, f"{text} is missing, from {origin}", advice)
+    return Check(f"--{key}", True, f"{text}, from {origin}")

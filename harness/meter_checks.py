@@ -67,8 +67,8 @@ def check_node_meters(description: Json | None, run_request: RunRequest) -> Chec
 def examine_meters(meters_file: str, system: Path | None) -> Iterator[Check]:
     """Read the meters that the description `system` declares, or all in meters.toml without one,
     and yield what was found about each feed. An empty `meters_file` is that of the user."""
-    access_file = find_access_file(Path(meters_file) if meters_file else None)
     try:
+        access_file = find_access_file(Path(meters_file) if meters_file else None)
         if system is None:
             tasks = [(access, DEFAULT_INTERVAL_S) for access in list_access(access_file)]
         else:

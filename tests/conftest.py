@@ -1,6 +1,7 @@
 """What several test files share: a signing key, sealed bundles in a submissions tree, a browser."""
 
 import copy
+import os
 import pickle
 import shutil
 import subprocess
@@ -19,6 +20,7 @@ from support.bundles import make_evidence, make_serving_evidence, write_bundle, 
 from support.report.browser import open_address
 from support.report.html import Element, Report, Tree
 
+from checker.command_line.config import CONFIG_FILE, SITE_VARIABLE
 from harness.sign import sign
 from reporting import charts
 from reporting.cli import main
@@ -165,6 +167,15 @@ def chromium() -> str:
     if path is None:
         pytest.skip("no chromium on the path (.ci/run installs it)")
     return path
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_site_defaults(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Hide the files of defaults that the machine and its user have."""
+    directory = tmp_path_factory.mktemp("config")
+    variables = {"XDG_CONFIG_HOME": str(directory), SITE_VARIABLE: str(directory / CONFIG_FILE)}
+    with mock.patch.dict(os.environ, variables):
+        yield
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -14,7 +14,7 @@ from checker import CheckerError
 from checker.engine import judge_all
 from checker.find import display_path
 from checker.formats.common import format_withdrawal
-from checker.options import EXPECT_HEAD, KEYRING
+from checker.options import EXPECT_HEAD, KEY, KEYRING, PRINCIPAL
 from checker.printable import printable
 from checker.terminal import (
     SEVERITY_COLOURS,
@@ -45,18 +45,6 @@ _PATHS = click.argument(
     metavar="PATH...",
     type=click.Path(exists=True, path_type=Path),
 )
-_KEY = click.option(
-    "--key",
-    required=True,
-    type=click.Path(path_type=Path),
-    help="Your SSH key. For a public key, ssh-agent must hold the private part.",
-)
-_PRINCIPAL = click.option(
-    "--principal",
-    required=True,
-    metavar="WHO",
-    help="Who signs, as in the keyring: who@example.org.",
-)
 
 
 def _check_text(_: click.Context, parameter: click.Parameter, value: str) -> str:
@@ -73,8 +61,8 @@ def _check_optional_text(context: click.Context, parameter: click.Parameter, val
 
 @click.command(context_settings=_HELP)
 @_BUNDLE
-@_KEY
-@_PRINCIPAL
+@KEY
+@PRINCIPAL
 @click.option(
     "--verdict",
     type=click.Choice(["accept", "reject"]),
@@ -107,8 +95,8 @@ def review(
 
 @click.command(context_settings=_HELP)
 @_BUNDLE
-@_KEY
-@_PRINCIPAL
+@KEY
+@PRINCIPAL
 @click.option(
     "--reason", required=True, callback=_check_text, help="Why it is withdrawn, for readers."
 )
@@ -125,8 +113,8 @@ def withdraw(bundle: Path, key: Path, principal: str, reason: str) -> None:
 @click.command(context_settings=_HELP)
 @click.argument("rule")
 @_PATHS
-@_KEY
-@_PRINCIPAL
+@KEY
+@PRINCIPAL
 @click.option(
     "--reason", required=True, callback=_check_text, help="Why the rule is waived, for readers."
 )

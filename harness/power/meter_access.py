@@ -12,21 +12,28 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from checker.command_line.config import ConfigError, find_user_directory, read_site_defaults
 from harness.power.node_meter import MeterAccess
 from harness.power.nodes import node_meter_class
 from harness.power.source import MeterError
 
 METERS_VARIABLE = "WATTMARK_METERS"
-DEFAULT_FILE = Path("~/.config/wattmark/meters.toml")
+METERS_FILE = "meters.toml"
 PAGE = "docs/node-power.md"
 SECRET_NAMES = ("password", "privacy_password", "community")
 _SECRET_KEY = re.compile(rf"({'|'.join(SECRET_NAMES)})_(env|file|command)")
 
 
 def find_access_file(option: Path | None) -> Path:
-    """The path of meters.toml: `--meters`, WATTMARK_METERS or the one of the user. It may not
-    exist."""
-    path = option or os.environ.get(METERS_VARIABLE) or DEFAULT_FILE
+    """The path of meters.toml: `--meters`, WATTMARK_METERS, that of the site defaults or the one of
+    the user. It may not exist. Raises MeterError if the site defaults cannot be read."""
+    path = option or os.environ.get(METERS_VARIABLE)
+    if not path:
+        try:
+            default = read_site_defaults().meters
+        except ConfigError as error:
+            raise MeterError(str(error)) from None
+        path = default.text if default else find_user_directory() / METERS_FILE
     return Path(path).expanduser().absolute()
 
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.power.meter_access import DEFAULT_FILE, find_access_file, read_access
+from checker.command_line.config import SITE_VARIABLE
+from harness.power.meter_access import find_access_file, read_access
 from harness.power.source import MeterError
 
 TABLE = """
@@ -85,11 +86,13 @@ def test_a_meter_without_an_address_needs_no_file(tmp_path):
     assert access.feeds == {"psu-1": "psu-1"} and access.host == ""
 
 
-def test_the_option_comes_before_the_variable_and_the_variable_before_the_home(
-    tmp_path, monkeypatch
-):
+def test_option_variable_site_default_and_home_come_in_this_order(tmp_path, monkeypatch):
     monkeypatch.delenv("WATTMARK_METERS", raising=False)
-    assert find_access_file(None) == DEFAULT_FILE.expanduser()
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    assert find_access_file(None) == tmp_path / "wattmark" / "meters.toml"
+    (tmp_path / "config.toml").write_text('meters = "site.toml"')
+    monkeypatch.setenv(SITE_VARIABLE, str(tmp_path / "config.toml"))
+    assert find_access_file(None) == tmp_path / "site.toml"
     monkeypatch.setenv("WATTMARK_METERS", str(tmp_path / "variable.toml"))
     assert find_access_file(None) == tmp_path / "variable.toml"
     assert find_access_file(tmp_path / "option.toml") == tmp_path / "option.toml"
