@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from harness.sweep.axis import AS_FOUND, CAP, Axis, Value
+from harness.sweep.hill import print_hills
 from harness.sweep.plan import Entry
 from rules.metrics.energy import MetricsError
 from rules.metrics.figures import Estimate
@@ -52,16 +53,33 @@ def print_comparison(
     ineffective_run_ids: Collection[str],
     console: Console,
 ) -> None:
-    """Print the most efficient setting, then the gains of each setting against the reference. If
-    there is no reference, the reason is printed instead. `reference` is that of the sweep."""
+    """Print the most efficient setting, the gains of each setting against the reference, and a
+    chart of their efficiency. If there is no reference, the reason is printed instead of the
+    gains. `reference` is that of the sweep."""
     try:
         points = _make_points(runs, ineffective_run_ids)
+    except MetricsError as error:
+        console.print(f"{title}: {error}")
+        return
+    try:
         if line := _describe_best(axes, points, item):
             console.print(f"{title}: {line}")
         reference_point, reference_text = _find_reference(axes, points, reference, runs)
     except MetricsError as error:
         console.print(f"{title}: {error}")
-        return
+    else:
+        console.print(f"{title}, against {reference_text}:")
+        _print_gains(axes, points, reference_point, item, console)
+    print_hills(axes, points, title, item, console)
+
+
+def _print_gains(
+    axes: Sequence[Axis],
+    points: Mapping[Entry, Point],
+    reference_point: Point,
+    item: str,
+    console: Console,
+) -> None:
     columns = [axis.column for axis in axes]
     table = make_table(*columns, "runs", f"{pluralize_item(item)}/J", *GAINS)
     has_marks = False
@@ -75,7 +93,6 @@ def print_comparison(
             f"{point.items_per_joule:.4g}",
             *gains,
         )
-    console.print(f"{title}, against {reference_text}:")
     console.print(table)
     if has_marks:
         console.print(f"{NOT_TOLD_APART}: not told apart from the reference")
