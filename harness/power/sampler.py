@@ -5,7 +5,8 @@ The process uses neither torch nor CUDA. One thread reads the power source, exce
 that are read apart (`harness.power.board_reader`). Timestamps are those of the node's monotonic
 clock. Samples are kept in memory and appended to `samples.csv` on the
 command `flush`, once an epoch. `harness.power.reading_process` has the deadlines, the writing and
-the exchange with the harness. The commands are `power`, `window`, `flush`, `readback` and `stop`.
+the exchange with the harness. The commands are `power`, `latest`, `window`, `flush`,
+`readback` and `stop`.
 """
 
 import json
@@ -62,6 +63,15 @@ class WindowSample(NamedTuple):
     energy_mj: int | None
 
 
+class LatestReading(NamedTuple):
+    """The columns of a sample that a run exports."""
+
+    power_mw: int | None
+    power_avg_mw: int | None
+    energy_mj: int | None
+    cap_mw: int | None
+
+
 class Sampler(ReadingProcess):
     """The harness's handle of the sampling process. As a context manager it starts and ends it.
     `stop` takes one more sample."""
@@ -74,6 +84,12 @@ class Sampler(ReadingProcess):
         on disk. None if it was not read. Raises SamplerError."""
         answer = self._ask({"command": "power", "start_ns": start_ns, "end_ns": end_ns}, "power")
         return tuple(answer["power_w"])
+
+    def read_latest(self) -> tuple[LatestReading, ...]:
+        """The latest readings, one of each accelerator; none before the first tick. Raises
+        SamplerError."""
+        readings = self._ask({"command": "latest"}, "latest")["readings"]
+        return tuple(LatestReading(*row) for row in readings)
 
     def read_window(self, start_ns: int, end_ns: int) -> tuple[list[WindowSample], ...]:
         """The samples of each accelerator from the last one before a window to the first one after
@@ -138,6 +154,11 @@ class _Loop(ReadingLoop):
         if command["command"] == "power":
             means_w = self._compute_mean_power_w(command["start_ns"], command["end_ns"])
             self._send({"kind": "power", "power_w": means_w})
+        elif command["command"] == "latest":
+            latest = (self._rows or self._latest)[-len(self._settings.accelerators) :]
+            readings = [sample.reading for sample in latest]
+            rows = [(r.power_mw, r.power_avg_mw, r.energy_mj, r.cap_mw) for r in readings]
+            self._send({"kind": "latest", "readings": rows})
         elif command["command"] == "window":
             self._window_ns = command["start_ns"], command["end_ns"]
             self._send_window()

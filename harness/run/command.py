@@ -23,6 +23,7 @@ from harness.run import batch_size as batchsize
 from harness.run import preflight, session
 from harness.run import run_directory as rundir
 from harness.run.cluster import Cluster, agree_on_run_id
+from harness.run.export import RunExport, parse_target
 from harness.run.plan import SWEEP_SUFFIX, MachineError, Plan, PlanError, RunRequest
 from harness.run.planning import find_implementation
 from harness.run.progress import View, announce
@@ -236,6 +237,7 @@ def carry_out(plan: Plan, directory: Path, cluster: Cluster | None = None) -> bo
     try:
         with (
             _print_resume_hint(plan, directory),
+            _open_export(plan) as export,
             rundir.track_attempt(plan, directory) as events,
             View(console, directory / rundir.LOG_FILE) as view,
         ):
@@ -244,7 +246,7 @@ def carry_out(plan: Plan, directory: Path, cluster: Cluster | None = None) -> bo
             with applied_cap(plan) as ensure_watchdog:
                 if plan.batch_search == ():
                     plan = _find_highest_batch(plan, directory, view, events, ensure_watchdog)
-                session.run(plan, directory, target, view, events, cluster, ensure_watchdog)
+                session.run(plan, directory, target, view, events, cluster, ensure_watchdog, export)
     except OSError as error:
         # Writing to an open file fails without its name, on a full disk for example.
         if error.filename is None:
@@ -314,6 +316,11 @@ def _get_simulated_boards(meter: str) -> str | None:
 def simulate_boards(simulate: str | None) -> AbstractContextManager[object]:
     """Run a simulator of these boards while the block runs. With None there is nothing to run."""
     return nullcontext() if simulate is None else simulator.run_simulator(simulate)
+
+
+def _open_export(plan: Plan) -> AbstractContextManager[RunExport | None]:
+    """Export the progress of the run while the block runs, if the plan says so."""
+    return nullcontext() if plan.export is None else RunExport(plan, parse_target(plan.export))
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from contextlib import suppress
 from dataclasses import asdict
 
 from harness.power.request_clock import place_clocks
+from harness.run.export import parse_target
 from harness.run.node_share import DATE, NodeShare
 from harness.run.plan import Plan
 from harness.run.run_directory import read_texts, sort_batches
@@ -177,6 +178,7 @@ def _make_settings(
         "requests": None if plan.requests is None else asdict(plan.requests),
         "batch_search": None if trials is None else [asdict(trial) for trial in trials],
         **({"host_load": plan.host_load} if plan.host_load else {}),
+        **({"export": parse_target(plan.export).kind} if plan.export else {}),
     }
 
 

@@ -120,6 +120,8 @@ class RunRequest:
     """See `Plan.sweep`."""
     host_load: bool = False
     """Whether the cores and the memory of the host are loaded too."""
+    export: str | None = None
+    """See `harness.run.export.parse_target`. None exports nothing."""
     original: Original | None = None
     """The run to reproduce; the other fields then repeat its configuration."""
 
@@ -234,6 +236,8 @@ class Plan:
     host_load: str | None = None
     """The program that loads the host beside the workers (`harness.host_load`). None if none
     does."""
+    export: str | None = None
+    """See `harness.run.export.parse_target`. None exports nothing."""
     meters_file: str | None = None
     """The path of meters.toml. None without a node meter."""
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from harness.host_load import choose_program
 from harness.power.meter_access import find_access_file
 from harness.power.sources import source_class
+from harness.run.export import parse_target
 from harness.run.plan import SIMULATED_WORK, Machine, Original, Plan, PlanError, RunRequest
 from harness.simulation import work as simulated_work
 from rules.bundle_format.records import Json
@@ -100,6 +101,7 @@ def make_plan(run_request: RunRequest, machine: Machine, system: Json, source_sh
         sweep=run_request.sweep,
         reproduces=run_request.original.reference if run_request.original else None,
         host_load=choose_program() if run_request.host_load else None,
+        export=run_request.export and str(parse_target(run_request.export)),
     )
     plan = replace(plan, standing=_find_standing(plan, workload))
     if run_request.original is not None:

@@ -27,6 +27,7 @@ from harness.power.source import (
 from harness.power.sources import measuring_meters, open_source
 from harness.run.board_settings import check_sm_clock, determine_cap, find_states_to_change
 from harness.run.cluster import parse_address
+from harness.run.export import check_export, parse_target
 from harness.run.plan import Machine, MachineError, Plan, PlanError, RunRequest
 from harness.run.planning import check_options, find_workload, make_plan
 from harness.simulation.board_models import parse_argument
@@ -123,6 +124,8 @@ class Preflight:
         yield "options", ("workload",), self._check_options
         yield "stack", ("workload",), self._check_stack
         yield "target", (), lambda: check_target(self.out)
+        if (export := request.export) is not None:
+            yield "export", (), lambda: check_export(parse_target(export))
         yield "system.toml", (), self._check_description
         if request.simulate is not None and request.simulates_work:
             yield "simulated figures", ("workload",), self._check_simulated_figures
@@ -133,7 +136,7 @@ class Preflight:
             lambda: check_node_meters(self._description, request),
         )
         yield "right to set caps", ("meter",), self.check_right
-        yield "plan", ("options", "system.toml", "meter"), self._make_plan
+        yield "plan", ("options", "export", "system.toml", "meter"), self._make_plan
 
     def find_errors(self) -> Iterator[Exception]:
         """Make the checks, and yield the errors of those that fail."""

@@ -16,6 +16,7 @@ from harness.processes import Workers, list_descendants
 from harness.run.board_settings import check_locked_clock
 from harness.run.cluster import Cluster
 from harness.run.evidence import gather
+from harness.run.export import RunExport
 from harness.run.node_share import (
     BoardReadback,
     ClockReading,
@@ -29,6 +30,7 @@ from harness.run.progress import View, describe_calibration, describe_results
 from harness.run.run_directory import RunEvents, write_state
 from harness.run.workers.launch import make_node_readers, make_worker_environment, make_workers
 from harness.run.workers.load_generator import RequestTally
+from harness.run.workers.mismatch import describe_mismatch
 from harness.run.workers.worker_events import (
     EpochCalibrated,
     FilesUnwritable,
@@ -86,15 +88,16 @@ def run(
     events: RunEvents,
     cluster: Cluster | None,
     ensure_watchdog: Callable[[], None],
+    export: RunExport | None = None,
 ) -> None:
-    """Carry out `plan` in its `directory` and write the bundle to `target`. In a run over several
-    nodes only the head writes the bundle.
+    """Carry out `plan` in its `directory`, export its progress, and write the bundle to `target`.
+    In a run over several nodes only the head writes the bundle.
 
     `ensure_watchdog` is called before every readback. Raises RunFailed, ClusterError, SamplerError
     or OSError, and what `ensure_watchdog` raises; `target` then does not exist. Raises Interrupted
     too. A signal that arrives while the bundle is written takes effect when it is complete.
     """
-    attempt = Attempt(plan, directory, view, events, ensure_watchdog)
+    attempt = Attempt(plan, directory, view, events, ensure_watchdog, export)
     attempt.run()
     events.end_attempt()
     share = collect_share(plan, directory, attempt.measurements)
@@ -134,11 +137,12 @@ class Attempt:
         view: View,
         events: RunEvents,
         ensure_watchdog: Callable[[], None],
+        export: RunExport | None,
     ) -> None:
         self.measurements = Measurements()
         self._plan, self._directory, self._view = plan, directory, view
         self._ensure_watchdog = ensure_watchdog
-        self._events = events
+        self._events, self._export = events, export
         self._workload = workloads()[plan.workload]
         self._pids: dict[int, int] = {}
         """Of the workers, by rank."""
@@ -170,10 +174,10 @@ class Attempt:
             )
             self._read_back(sampler, "before")
             # The bare phase is part of the time that node meters are read before the first batch.
-            time.sleep(SETTLE_S + max(0.0, readers.margin_s - plan.idle_s))
+            self._wait(SETTLE_S + max(0.0, readers.margin_s - plan.idle_s), sampler)
             bare_start_ns = time.monotonic_ns()
             self._sample_unused_boards(stack)
-            time.sleep(max(0.0, plan.idle_s - (time.monotonic_ns() - bare_start_ns) / 1e9))
+            self._wait(plan.idle_s - (time.monotonic_ns() - bare_start_ns) / 1e9, sampler)
             self._launch_ns = time.monotonic_ns()
             self._add_phase(sampler, BARE, bare_start_ns, self._launch_ns)
             workers = make_workers(plan, self._directory, self._view)
@@ -184,7 +188,7 @@ class Attempt:
             self._view.log_line(f"the workers ended with status {status}")
             self._events.add(WorkersEnded, status=status)
             self._read_back(sampler, "after")
-            time.sleep(SETTLE_S + readers.margin_s)
+            self._wait(SETTLE_S + readers.margin_s, sampler)
             self.measurements.node_sampling = readers.stop()
             self.measurements.sampling = SamplingCounts(**sampler.stop())
         self._read_clocks("after")
@@ -229,7 +233,15 @@ class Attempt:
                     f"the workers ended with status {status} before their last epoch; the "
                     "log says why"
                 )
-            self._view.wait(POLL_S)
+            self._wait(POLL_S, sampler)
+
+    def _wait(self, seconds: float, sampler: Sampler) -> None:
+        """Wait, and export the latest readings meanwhile. Raises SamplerError."""
+        end_s = time.monotonic() + seconds
+        while (left_s := end_s - time.monotonic()) > 0:
+            if self._export:
+                self._export.update(sampler.read_latest, self._view)
+            self._view.wait(min(left_s, POLL_S))
 
     def _handle_event(self, event: WorkerEvent, sampler: Sampler) -> None:
         """Record what the event reports. Raises RunFailed if it ends the run."""
@@ -242,7 +254,8 @@ class Attempt:
                         "copy of wattmark?"
                     )
             case WorkloadBuilt():
-                self._check_built(event)
+                if mismatch := describe_mismatch(self._plan, event):
+                    raise RunFailed(mismatch)
                 self._record_built(event)
             case RankEndedPhase():
                 self._end_phase(event, sampler)
@@ -273,36 +286,6 @@ class Attempt:
                 )
             case WorkerFinished():
                 self._finished_ranks.add(event.rank)
-
-    def _check_built(self, event: WorkloadBuilt) -> None:
-        """Raise RunFailed if a rank did not build the workload of the plan, on an accelerator of
-        the plan. A mistake then ends the run before its first epoch, not after the last."""
-        plan, rank = self._plan, event.rank
-        size = self._workload.size(plan.size, plan.variant)
-        for actual, defined in (
-            (f"{event.parameters} parameters", f"{size.parameters} parameters"),
-            (f"input shape {list(event.input_shape)}", f"input shape {list(size.input_shape)}"),
-        ):
-            # An open run may change the model. Closed runs and demos must not.
-            if actual != defined and plan.standing != "open":
-                raise RunFailed(
-                    f"rank {rank} built a model with {actual}; {plan.workload} has {defined}; "
-                    "build the model as the workload defines it"
-                )
-        if foreign := set(event.accelerators) - {device.uuid for device in plan.devices}:
-            raise RunFailed(
-                f"rank {rank} computes on {', '.join(sorted(foreign))}, which is not one of the "
-                "plan's accelerators; use the device that the job names"
-            )
-        if event.implementation_sha256 != plan.implementation_sha256:
-            raise RunFailed(
-                f"rank {rank} has loaded another {plan.implementation} than was "
-                "planned; has its file changed?"
-            )
-        if plan.corpus is not None and event.corpus_sha256 is None:
-            raise RunFailed(f"{plan.implementation} does not train on a corpus; leave out --corpus")
-        if plan.weights is not None and event.weights_sha256 is None:
-            raise RunFailed(f"{plan.implementation} does not load weights; leave out --weights")
 
     def _record_built(self, event: WorkloadBuilt) -> None:
         self.measurements.built[event.rank] = event
@@ -366,6 +349,8 @@ class Attempt:
         self.measurements.losses[epoch] = [loss if math.isfinite(loss) else None for loss in losses]
         write_state(self._directory, finished_epochs=len(self.measurements.losses))
         items = sum(end.items for end in ends)
+        if self._export:
+            self._export.add_epoch(items)
         self._events.add(EpochEnded, epoch=epoch, items=items, start_ns=start_ns, end_ns=end_ns)
         # As the figures of the bundle do, divide by the active time.
         seconds = sum(end.active_s for end in ends) / len(ends)

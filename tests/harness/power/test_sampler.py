@@ -55,7 +55,16 @@ def test_flush_puts_every_sample_so_far_on_disk(tmp_path):
         time.sleep(1.0)
         assert len(read_rows(tmp_path / "samples.csv")) == 0
         sampler.flush()
-        assert len(read_rows(tmp_path / "samples.csv")) >= 6
+        latest = sampler.read_latest()
+        rows_read = read_rows(tmp_path / "samples.csv")
+        assert len(rows_read) >= 6
+        # A tick may lie between the two commands, and the board is idle.
+        names = ("power_mw", "energy_mj", "cap_mw")
+        assert [reading.cap_mw for reading in latest] == [700_000, 700_000]
+        for reading, row in zip(latest, rows_read[-2:], strict=True):
+            power_mw, energy_mj, _ = (int(row[name]) for name in names)
+            assert reading.power_mw == pytest.approx(power_mw, rel=0.1)
+            assert energy_mj <= reading.energy_mj <= energy_mj + 20_000
 
 
 def test_power_of_an_epoch_is_the_mean_of_its_samples(tmp_path):
