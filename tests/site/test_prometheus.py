@@ -146,7 +146,9 @@ def test_interrupted_run_ends_its_export_without_a_traceback(
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
-def test_interrupted_run_closes_its_port_and_the_resumed_one_exports_over_http(tmp_path: Path) -> None:
+def test_interrupted_run_closes_its_port_and_the_resumed_one_exports_over_http(
+    tmp_path: Path,
+) -> None:
     port = find_free_port()
     run = start_run(tmp_path, f"prometheus:{port}")
     for text in watch(run, lambda: scrape(port)):
