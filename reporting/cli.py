@@ -1,4 +1,4 @@
-"""`bench-report`: write one HTML page of all results below some paths, and the same as files.
+"""`bench-report`: write one HTML page of all results below some paths, and the results as files.
 
 Modules for checking and drawing are imported late, so that `--help` is fast.
 """
@@ -24,6 +24,7 @@ from checker.terminal import (
 
 if TYPE_CHECKING:
     from reporting.collect import Collected
+    from reporting.dataset.export import DataExport
     from reporting.papers.layout import PaperWidth
     from reporting.report_table import ReportTable
     from reporting.rounds.earlier import EarlierRound
@@ -61,7 +62,6 @@ def start() -> NoReturn:
 @click.option(
     "-o",
     "--out",
-    required=True,
     type=click.Path(dir_okay=False, path_type=Path),
     help="The page to write.",
 )
@@ -90,14 +90,28 @@ def start() -> NoReturn:
     is_flag=True,
     help="Also show the published figures that come with wattmark.",
 )
+@click.option(
+    "--parquet",
+    type=_DIRECTORY,
+    help="Write runs, epochs, samples, findings and figures there as Parquet files with a data "
+    "dictionary, with or without a page.",
+)
+@click.option(
+    "--archive",
+    type=_DIRECTORY,
+    help="The same for an archive such as Zenodo: with Croissant and RO-Crate, described by "
+    "round.toml in the first PATH.",
+)
 @KEYRING
 @LOCAL
 @click.version_option(package_name="wattmark", prog_name="bench-report")
 def main(
     paths: tuple[Path, ...],
-    out: Path,
+    out: Path | None,
     tables: Path | None,
     figures: Path | None,
+    parquet: Path | None,
+    archive: Path | None,
     width: Literal["252", "516"],
     since: str | None,
     published: bool,
@@ -124,10 +138,13 @@ def main(
     from reporting.rounds.earlier import EarlierRoundError, collect_earlier
 
     refuse_keyring(keyring, local)
+    _refuse_without_page(out, parquet or archive, tables or figures or since)
     try:
         # Fail before the check, which may take minutes.
         with _name_unwritable(out):
-            refuse_output(out, MARK)
+            if out is not None:
+                refuse_output(out, MARK)
+            data_exports = _prepare_data(parquet, archive, paths)
             earlier = None
             if since is not None:
                 show_step("checking the earlier round")
@@ -136,7 +153,8 @@ def main(
             shipped = list_shipped_figures(paths) if published else []
             collected = collect([*paths, *shipped], keyring, local)
         exports = Exports(tables, figures, 252 if width == "252" else 516)
-        pages = _write_files(collected, earlier, out, exports)
+        lines = [] if out is None else _write_files(collected, earlier, out, exports)
+        lines += _write_data(collected, data_exports)
     except OutputError as error:
         raise click.UsageError(str(error)) from None
     except (EarlierRoundError, NothingFoundError) as error:
@@ -145,9 +163,52 @@ def main(
         raise UnavailableError(str(error)) from None
     finally:
         show_step("")
-    for page in pages:
-        click.echo(page)
+    for line in lines:
+        click.echo(line)
     sys.exit(FAILED if collected.rejected else 0)
+
+
+def _refuse_without_page(
+    out: Path | None, data: Path | None, page_option: Path | str | None
+) -> None:
+    """Raise UsageError without anything to write, and for an option of the page without a page."""
+    if out is None and data is None:
+        raise click.UsageError(
+            "name what to write: --out FILE for the page, --parquet DIR for the data, or both"
+        )
+    if out is None and page_option is not None:
+        raise click.UsageError("--tables, --figures and --since belong to the page: add --out FILE")
+
+
+def _prepare_data(
+    parquet: Path | None, archive: Path | None, paths: Sequence[Path]
+) -> "Sequence[DataExport]":
+    """What `--parquet` and `--archive` ask for."""
+    if parquet is None and archive is None:
+        return ()
+    # Data frames take as long to import as judging ten bundles.
+    from reporting.dataset.description import DescriptionError
+    from reporting.dataset.export import prepare_exports
+    from reporting.dataset.publication import LibraryMissingError
+
+    try:
+        return prepare_exports(parquet, archive, paths)
+    except DescriptionError as error:
+        raise click.ClickException(str(error)) from None
+    except LibraryMissingError as error:
+        raise UnavailableError(str(error)) from None
+
+
+def _write_data(collected: "Collected", exports: "Sequence[DataExport]") -> list[str]:
+    """Write the data. Returns a line about each directory. Raises OutputError, UnwritableError and
+    EvidenceChangedError."""
+    if not exports:
+        return []
+    from reporting.dataset.export import write_exports
+
+    show_step("writing the data")
+    with _name_unwritable(exports[0].directory):
+        return list(write_exports(collected, exports))
 
 
 @dataclass(frozen=True)
@@ -241,7 +302,7 @@ def _write_exports(
 
 
 @contextmanager
-def _name_unwritable(target: Path) -> Iterator[None]:
+def _name_unwritable(target: Path | None) -> Iterator[None]:
     """Raise UnwritableError, which names `target` or the file in it, for an OSError."""
     try:
         yield

@@ -15,6 +15,7 @@ from rules.declarations.run import RunDeclaration
 from rules.finding import Finding
 from rules.metrics import run as metrics
 from rules.metrics.figures import Estimate
+from rules.metrics.power.profile import with_node_overhead
 from rules.protocol import CURRENT, PROTOCOLS
 from rules.studies.metrics.naive import RunComparison, compare_run_with_naive, estimate_by_board
 from rules.workloads import Workload, workloads
@@ -125,6 +126,15 @@ class ResultRow:
         """Whether the row may be compared with other series, ranked, and be a winner or a
         baseline. All places of the report that choose a result ask this."""
         return self.comparable and self.withheld is None
+
+    @property
+    def items_per_joule_with_node_share(self) -> float | None:
+        """Items/J with the power that Mayr et al. 2026 assume for the rest of the node; None if no
+        power and no cap is known, and where the power of the node was measured."""
+        power_w = self.mean_power_w.value if self.mean_power_w else self.cap_w
+        if power_w is None or (self.provenance and self.provenance.run.node):
+            return None
+        return with_node_overhead(self.items_per_s_per_accelerator.value, power_w)
 
     @property
     def withheld(self) -> str | None:

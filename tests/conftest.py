@@ -206,8 +206,8 @@ def charts_drawn_once() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def whole_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The directory of a report on everything in submissions/: report.html, tables/ and
-    figures/."""
+    """The directory of a report on everything in submissions/: report.html, tables/, figures/ and
+    data/."""
     directory = tmp_path_factory.mktemp("report")
     submissions = Path(__file__).parents[1] / "submissions"
     options = [
@@ -217,6 +217,8 @@ def whole_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
         str(directory / "tables"),
         "--figures",
         str(directory / "figures"),
+        "--parquet",
+        str(directory / "data"),
     ]
     result = CliRunner().invoke(main, [str(submissions), *options])
     assert result.exit_code == 0, result.output

@@ -30,7 +30,6 @@ from reporting.sections.repeats import (
     make_run_cells,
 )
 from reporting.sections.sweeps.relative import RELATIVE_COLUMNS, make_relative_cells
-from rules.metrics.power.profile import with_node_overhead
 from rules.metrics.uncertainty.systematic import SENSOR_ACCURACY, compute_sensor_term
 from rules.workloads import Workload
 
@@ -181,7 +180,7 @@ def _make_all_result_cells(rows: Sequence[ResultRow], link: BundleLink) -> list[
     # The switch of the chart adds the node share. Peaks and front may then be other points, so both
     # sets of marks are in the table.
     marks_with_node = mark_points(
-        [_make_efficiency_point(row, _get_efficiency_with_node_share(row)) for row in rows]
+        [_make_efficiency_point(row, row.items_per_joule_with_node_share) for row in rows]
     )
     settings = {id(row): setting for setting in join_repeats(rows) for row in setting.rows}
     return [
@@ -210,15 +209,6 @@ def _make_efficiency_point(row: ResultRow, items_per_joule: float | None) -> Eff
     )
 
 
-def _get_efficiency_with_node_share(row: ResultRow) -> float | None:
-    """Items/J with the assumed power of the rest of the node; None if no power and no cap is
-    known, and where the power of the node was measured."""
-    power_w = row.mean_power_w.value if row.mean_power_w else row.cap_w
-    if power_w is None or (row.provenance and row.provenance.run.node):
-        return None
-    return with_node_overhead(row.items_per_s_per_accelerator.value, power_w)
-
-
 def _make_result_cells(row: ResultRow, link: BundleLink) -> Cells:
     return {
         "system": row.system,
@@ -230,7 +220,7 @@ def _make_result_cells(row: ResultRow, link: BundleLink) -> Cells:
         "items_per_s": row.items_per_s.value if row.items_per_s else None,
         **make_figure_cells("joules_per_item", row.joules_per_item),
         **make_figure_cells("items_per_joule", row.items_per_joule),
-        "node_items_per_joule_assumed": _get_efficiency_with_node_share(row),
+        "node_items_per_joule_assumed": row.items_per_joule_with_node_share,
         "node_items_per_joule_assumed_kind": "assumed",
         "mfu_percent": None if row.mfu is None else row.mfu.value * 100,
         "sensor_term_percent": _compute_sensor_term_percent(row),

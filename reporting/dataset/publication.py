@@ -1,0 +1,178 @@
+"""Describe the files of a data set for archives and catalogues: Croissant (croissant.json) and
+RO-Crate (ro-crate-metadata.json).
+
+Sources: Croissant Format Specification 1.0, MLCommons; RO-Crate Metadata Specification 1.1.
+"""
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, time
+from hashlib import sha256
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from checker.output import write_output
+from reporting.dataset.columns import Column, Type
+from reporting.dataset.description import Description
+from reporting.dataset.parquet import DICTIONARY_FILE, README_FILE
+from reporting.dataset.round import Round
+from reporting.dataset.tables import TABLES, Table
+from rules.bundle_format.records import Json
+
+CROISSANT_FILE = "croissant.json"
+CRATE_FILE = "ro-crate-metadata.json"
+CRATE_VERSION = "1.1"
+DESCRIPTION_MARKS = {CROISSANT_FILE: "croissant", CRATE_FILE: "ro/crate"}
+"""What identifies an earlier file that may be overwritten, by the name of the file."""
+
+_MEDIA_TYPES = {
+    ".parquet": "application/vnd.apache.parquet",
+    ".json": "application/json",
+    ".md": "text/markdown",
+}
+
+
+class LibraryMissingError(Exception):
+    """A library of the extra `publish` is missing. The message says what to install."""
+
+
+def load_libraries() -> tuple[ModuleType, ModuleType]:
+    """mlcroissant and rocrate.rocrate. Raises LibraryMissingError."""
+    try:
+        return import_module("mlcroissant"), import_module("rocrate.rocrate")
+    except ImportError as error:
+        raise LibraryMissingError(
+            f"--archive needs {error.name}: pip install 'wattmark[publish]'"
+        ) from None
+
+
+def describe_dataset(round: Round, description: Description, directory: Path) -> None:
+    """Write croissant.json and ro-crate-metadata.json beside the files of `write_dataset`.
+
+    Raises LibraryMissingError, and what `checker.output.write_output` raises.
+    """
+    croissant, rocrate = load_libraries()
+    _write_json(directory / CROISSANT_FILE, _build_croissant(croissant, description, directory))
+    # The crate lists croissant.json too.
+    _write_json(directory / CRATE_FILE, _build_crate(rocrate, round, description, directory))
+
+
+def _write_json(path: Path, document: Json) -> None:
+    text = json.dumps(document, ensure_ascii=False, indent=1, sort_keys=True)
+    write_output(path, f"{text}\n", DESCRIPTION_MARKS[path.name])
+
+
+def _build_croissant(mlc: Any, description: Description, directory: Path) -> Json:
+    files = [
+        mlc.FileObject(
+            id=table.file,
+            name=table.file,
+            description=table.meaning,
+            content_url=table.file,
+            content_size=f"{(directory / table.file).stat().st_size} B",
+            encoding_formats=["application/x-parquet"],
+            sha256=sha256((directory / table.file).read_bytes()).hexdigest(),
+        )
+        for table in TABLES
+    ]
+    metadata = mlc.Metadata(
+        name=description.title,
+        description=description.description,
+        creators=[mlc.Organization(name=name) for name in description.creators],
+        license=[description.license_url],
+        date_published=datetime.combine(description.date, time(), UTC),
+        version=f"{description.date.year}.{description.date.month}.{description.date.day}",
+        cite_as=_cite(description),
+        url=description.url,
+        distribution=files,
+        record_sets=[_build_record_set(mlc, table) for table in TABLES],
+    )
+    document: Json = metadata.to_json()
+    return document
+
+
+def _cite(description: Description) -> str:
+    names = ", ".join(description.creators)
+    address = f" {description.url}" if description.url else ""
+    return f"{names}: {description.title}, {description.date.year}.{address}"
+
+
+def _build_record_set(mlc: Any, table: Table) -> Any:
+    types: dict[Type, Any] = {
+        "text": mlc.DataType.TEXT,
+        "integer": mlc.DataType.INTEGER,
+        "number": mlc.DataType.FLOAT,
+        "truth": mlc.DataType.BOOL,
+        "time": mlc.DataType.DATETIME,
+    }
+    return mlc.RecordSet(
+        id=table.name,
+        name=table.name,
+        description=table.meaning,
+        fields=[
+            mlc.Field(
+                id=f"{table.name}/{column.name}",
+                name=column.name,
+                description=_describe_column(column),
+                data_types=types[column.type],
+                source=mlc.Source(file_object=table.file, extract=mlc.Extract(column=column.name)),
+            )
+            for column in table.columns
+        ],
+    )
+
+
+def _describe_column(column: Column[Any]) -> str:
+    return f"{column.meaning}, in {column.unit}" if column.unit else column.meaning
+
+
+def _build_crate(rocrate: Any, round: Round, description: Description, directory: Path) -> Json:
+    crate = rocrate.ROCrate(version=CRATE_VERSION)
+    crate.name, crate.description = description.title, description.description
+    crate.datePublished = description.date.isoformat()
+    crate.license = _add_entity(
+        crate, description.license_url, "CreativeWork", name=description.license
+    )
+    crate.creator = [
+        _add_entity(crate, f"#center-{place}", "Organization", name=name)
+        for place, name in enumerate(description.creators, 1)
+    ]
+    if description.url:
+        crate.root_dataset["url"] = description.url
+    crate.root_dataset["citation"] = [
+        _add_entity(crate, url, "ScholarlyArticle", name=authors)
+        for authors, url in _list_publications(round)
+    ]
+    for name, text in _describe_files():
+        crate.add_file(
+            directory / name,
+            properties={
+                "name": name,
+                "description": text,
+                "encodingFormat": _MEDIA_TYPES[Path(name).suffix],
+                "contentSize": str((directory / name).stat().st_size),
+            },
+        )
+    document: Json = crate.metadata.generate()
+    return document
+
+
+def _add_entity(crate: Any, id: str, type: str, **properties: str) -> Any:
+    return crate.add_jsonld({"@id": id, "@type": type, **properties})
+
+
+def _list_publications(round: Round) -> Iterator[tuple[str, str]]:
+    """Authors and address of each publication whose figures are in the data set."""
+    published = round.figures[["system", "url"]].dropna().drop_duplicates()
+    yield from published.itertuples(index=False, name=None)
+
+
+def _describe_files() -> Iterator[tuple[str, str]]:
+    """Each file with what it holds."""
+    for table in TABLES:
+        yield table.file, table.meaning
+    yield DICTIONARY_FILE, "Name, dtype, unit and meaning of each column."
+    yield README_FILE, "How to read the tables, and their columns."
+    yield CROISSANT_FILE, "The tables in the Croissant format."

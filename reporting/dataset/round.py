@@ -1,0 +1,132 @@
+"""A round as pandas data frames."""
+
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+
+import pandas as pd
+
+from reporting.collect import Collected, NothingFoundError, collect, read_bundle
+from reporting.dataset.columns import build_frame
+from reporting.dataset.evidence import (
+    EPOCH_COLUMNS,
+    FINDING_COLUMNS,
+    SAMPLE_COLUMNS,
+    EpochRecord,
+    FindingRecord,
+    SampleRecord,
+    build_sample_frame,
+)
+from reporting.dataset.results import FIGURE_COLUMNS, name_bundle, read_bundle_name
+from reporting.dataset.runs import RUN_COLUMNS
+from reporting.results_model import ResultRow
+from rules.bundle import Bundle
+
+
+class Round:
+    """The accepted runs and published figures of a round as pandas data frames.
+
+    The columns of each frame are in docs/dataset.md, with dtype, unit and meaning. A row of
+    `figures` and `runs` that must not be compared has its reason in `doubt`, `implausible`,
+    `withheld` or `caution`.
+    """
+
+    def __init__(self, collected: Collected) -> None:
+        """Make the frames of what `reporting.collect.collect` returned."""
+        self._collected = collected
+        # X103 refuses a second run of a center with one id, so a name stands for one bundle.
+        self._run_rows = {
+            str(read_bundle_name(row)): row for row in collected.rows if row.provenance
+        }
+
+    @classmethod
+    def read(
+        cls, *paths: str | Path, keyring: str | Path | None = None, local: bool = False
+    ) -> "Round":
+        """Check everything below `paths`, as `bench-report` does, and keep what passed.
+
+        `keyring` is a directory with allowed_signers, by default that of the round. With `local`,
+        keyring, signatures, reviews, waivers and LOG are not read. Raises
+        reporting.collect.NothingFoundError for a path with nothing to check, and
+        checker.CheckerError if signatures cannot be verified at all.
+        """
+        places = [Path(path) for path in paths]
+        for place in places:
+            if not place.exists():
+                raise NothingFoundError(f"{place}: no such file or directory; name a directory")
+        return cls(collect(places, None if keyring is None else Path(keyring), local))
+
+    @cached_property
+    def figures(self) -> pd.DataFrame:
+        """One row per accepted run and per published figure: settings and figures with their 95 %
+        intervals."""
+        return build_frame(FIGURE_COLUMNS, self._collected.rows)
+
+    @cached_property
+    def runs(self) -> pd.DataFrame:
+        """One row per accepted run: settings, system, trust, clocks and power readings."""
+        return build_frame(RUN_COLUMNS, list(self._run_rows.values()))
+
+    @cached_property
+    def findings(self) -> pd.DataFrame:
+        """One row per finding of the check on a bundle, also of those that failed or were
+        withdrawn."""
+        return build_frame(FINDING_COLUMNS, list(_list_findings(self._collected)))
+
+    @cached_property
+    def epochs(self) -> pd.DataFrame:
+        """One row per epoch of each accepted run, also of discarded ones. The bundles are read
+        again on first access."""
+        return build_frame(
+            EPOCH_COLUMNS, [epoch for row in self._run_rows.values() for epoch in _read_epochs(row)]
+        )
+
+    def read_samples(self, *bundles: str) -> pd.DataFrame:
+        """One row per reading of an accelerator in these bundles, named as in `runs`; in all runs
+        if none is named. Nothing is kept.
+
+        Raises KeyError for a bundle that is not in `runs`.
+        """
+        return pd.concat(self.iterate_samples(*bundles), ignore_index=True)
+
+    def iterate_samples(self, *bundles: str) -> Iterator[pd.DataFrame]:
+        """The frames of `read_samples`, one bundle after another: all samples of a large round do
+        not fit into memory."""
+        names = bundles or tuple(self._run_rows)
+        if not names:
+            # A round without runs has the columns and no rows.
+            yield build_frame(SAMPLE_COLUMNS, [])
+        for name in names:
+            if name not in self._run_rows:
+                raise KeyError(
+                    f"{name}: no accepted run of this round; see the column bundle of runs"
+                )
+            row = self._run_rows[name]
+            yield build_sample_frame(SampleRecord(row, _read_bundle(row)))
+
+
+def _read_bundle(row: ResultRow) -> Bundle:
+    assert row.provenance is not None, "a published figure has no bundle"
+    return read_bundle(row.provenance.run.path, row.provenance.manifest_sha256)
+
+
+def _read_epochs(row: ResultRow) -> Iterator[EpochRecord]:
+    figures = _read_bundle(row).figures
+    for epoch in figures.epochs if figures else ():
+        yield EpochRecord(row, epoch)
+
+
+def _list_findings(collected: Collected) -> Iterator[FindingRecord]:
+    for row in collected.rows:
+        if row.provenance:
+            name = str(read_bundle_name(row))
+            for finding in row.provenance.findings:
+                yield FindingRecord(name, "pass", row.standing, finding)
+    for study in collected.study_bundles:
+        for finding in study.findings:
+            yield FindingRecord(name_bundle(study.path), "pass", "study", finding)
+    for verdict in (*collected.rejected, *collected.withdrawn):
+        for finding in verdict.findings:
+            yield FindingRecord(
+                name_bundle(verdict.path), verdict.status, verdict.standing, finding
+            )

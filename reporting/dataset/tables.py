@@ -1,0 +1,96 @@
+"""The tables of a data set and its data dictionary."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from reporting.dataset.columns import Column
+from reporting.dataset.evidence import EPOCH_COLUMNS, FINDING_COLUMNS, SAMPLE_COLUMNS
+from reporting.dataset.results import FIGURE_COLUMNS
+from reporting.dataset.runs import RUN_COLUMNS
+from rules import VERSION
+from rules.bundle_format.records import Json
+
+FORMAT = "wattmark-dataset/1"
+"""The format of dictionary.json."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of a data set. Powers are those of accelerators, not of nodes, unless a column says
+    so."""
+
+    name: str
+    meaning: str
+    columns: Sequence[Column[Any]]
+
+    @property
+    def file(self) -> str:
+        """The name of its Parquet file."""
+        return f"{self.name}.parquet"
+
+
+TABLES = (
+    Table(
+        "figures",
+        "One row per accepted run and per published figure: settings, and figures with their 95 % "
+        "intervals.",
+        FIGURE_COLUMNS,
+    ),
+    Table(
+        "runs",
+        "One row per accepted run: settings, system, trust, clocks and power readings.",
+        RUN_COLUMNS,
+    ),
+    Table("epochs", "One row per epoch of each accepted run.", EPOCH_COLUMNS),
+    Table(
+        "samples",
+        "One row per reading of an accelerator in each accepted run, as in the bundle.",
+        SAMPLE_COLUMNS,
+    ),
+    Table(
+        "findings",
+        "One row per finding of the check on a bundle, also of bundles that failed or were "
+        "withdrawn.",
+        FINDING_COLUMNS,
+    ),
+)
+
+
+def build_dictionary(row_counts: Mapping[str, int]) -> Json:
+    """The data dictionary of a data set as JSON. `row_counts` are those of the tables by name."""
+    return {
+        "format": FORMAT,
+        "rules_version": VERSION,
+        "tables": [
+            {
+                "name": table.name,
+                "file": table.file,
+                "meaning": table.meaning,
+                "rows": row_counts[table.name],
+                "columns": [
+                    {
+                        "column": column.name,
+                        "dtype": column.dtype,
+                        "unit": column.unit,
+                        "meaning": column.meaning,
+                    }
+                    for column in table.columns
+                ],
+            }
+            for table in TABLES
+        ],
+    }
+
+
+def format_dictionary() -> str:
+    """The data dictionary as Markdown, with a heading of the third level for each table."""
+    return "\n".join(line for table in TABLES for line in _format_table(table))
+
+
+def _format_table(table: Table) -> Iterator[str]:
+    yield from (f"### {table.name}", "", table.meaning, "")
+    yield from ("| column | dtype | unit | meaning |", "|---|---|---|---|")
+    for column in table.columns:
+        yield f"| `{column.name}` | {column.dtype} | {column.unit} | {column.meaning} |"
+    yield ""

@@ -1,0 +1,250 @@
+"""The data of the committed round: the figures of the report, with the same marks, and a data
+dictionary of each column."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from reporting.dataset.columns import DTYPES
+from reporting.dataset.tables import TABLES, format_dictionary
+
+pytestmark = pytest.mark.xdist_group("whole-report")  # one test process builds it, once
+ROOT = Path(__file__).parents[3]
+MARKS = ("standing", "doubt", "implausible", "withheld", "caution")
+INTERVAL = ("", "_low", "_high", "_n")
+SAME_NAMES = (
+    *MARKS,
+    *("system", "accelerator", "variant", "precision", "cap_w", "provenance", "sm_clock_mhz"),
+    *("items_per_s", "sensor_term_percent", "comparable", "url"),
+    *(
+        f"{name}{end}"
+        for name in ("items_per_s_per_accelerator", "joules_per_item", "items_per_joule")
+        for end in (*INTERVAL, "_kind")
+    ),
+)
+RENAMED = {
+    "batch": "batch_size",
+    "count": "accelerators",
+    "model": "board",
+    "line": "configuration",
+    "held": "cap_enforced",
+    "mfu_percent_kind": "mfu_kind",
+    "node_items_per_joule_assumed": "items_per_joule_with_node_share",
+    **{f"power_w{end}": f"mean_power_w{end}" for end in INTERVAL},
+}
+COLUMN_OF_REPORT_KEY = {name: name for name in SAME_NAMES} | RENAMED
+"""The column of `figures` by the key of the results tables of report.json."""
+POWER_COLUMNS = {
+    "sm_mhz": "mean_sm_clock_mhz",
+    "mem_mhz": "mean_memory_clock_mhz",
+    **{f"{name}_w": f"reading_{name}_w" for name in ("min", "p5", "median", "p95", "max")},
+    "max_60s_w": "max_60s_power_w",
+    "active_percent": "active_percent",
+    "utilisation_percent": "utilisation_percent",
+    "run_s": "run_s",
+    **{name: name for name in MARKS},
+}
+"""The column of `runs` by the key of the tables of clocks and power."""
+PERCENTILES = tuple(
+    f"{name}_s_{rank}" for name in ("ttft", "tpot", "latency") for rank in ("p50", "p95", "p99")
+)
+
+
+@pytest.fixture(scope="module")
+def frames(whole_report: Path) -> dict[str, pd.DataFrame]:
+    data = whole_report / "data"
+    return {table.name: pd.read_parquet(data / table.file) for table in TABLES}
+
+
+@pytest.fixture(scope="module")
+def report_rows(whole_report: Path) -> dict[str, list[dict[str, Any]]]:
+    """The rows of report.json by the last part of the id of their table."""
+    document = json.loads((whole_report / "tables" / "report.json").read_text(encoding="utf-8"))
+    rows: dict[str, list[dict[str, Any]]] = {}
+    for table in document["tables"]:
+        suffix = table["id"].rpartition("-")[2]
+        rows.setdefault(suffix, []).extend(
+            dict(zip(table["keys"], row, strict=True)) | {"workload": table["id"]}
+            for row in table["rows"]
+        )
+    return rows
+
+
+def simplify(value: Any) -> Any:
+    """A value of a frame as report.json has it: with ten significant digits."""
+    if value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value)):
+        return None
+    return float(f"{value:.10g}") if isinstance(value, float) else value
+
+
+def name_result(bundle: str | None, workload: str, board: str, cap_w: Any) -> tuple[Any, ...]:
+    """What identifies a result: its bundle, or the setting of a published figure."""
+    return (bundle.rpartition("/")[2],) if bundle else (workload, board, cap_w)
+
+
+def index_frame(frame: pd.DataFrame) -> dict[tuple[Any, ...], dict[str, Any]]:
+    """The rows of a frame by `name_result`, as report.json has them."""
+    rows = [{str(k): simplify(v) for k, v in row.items()} for row in frame.to_dict("records")]
+    return {name_result(r["bundle"], r["workload"], r["board"], r["cap_w"]): r for r in rows}
+
+
+def find_result(rows: dict[tuple[Any, ...], Any], row: dict[str, Any], suffix: str) -> Any:
+    workload = row["workload"].removesuffix(f"-{suffix}")
+    return rows[name_result(row["bundle"], workload, row["model"], row["cap_w"])]
+
+
+def test_figures_are_those_of_the_report(
+    frames: dict[str, pd.DataFrame], report_rows: dict[str, list[dict[str, Any]]]
+) -> None:
+    results = index_frame(frames["figures"])
+    assert len(results) == len(frames["figures"]) > 100
+    compared = 0
+    for suffix in ("results", "control"):
+        for row in report_rows[suffix]:
+            result = find_result(results, row, suffix)
+            keys = row.keys() & COLUMN_OF_REPORT_KEY.keys()
+            if suffix == "control":
+                # All rows of the table of control runs are withheld, and it does not repeat why.
+                keys -= {"withheld"}
+                assert result["withheld"].startswith("a control run")
+            else:
+                assert keys == COLUMN_OF_REPORT_KEY.keys()
+            for key in keys:
+                assert result[COLUMN_OF_REPORT_KEY[key]] == row[key], (row["line"], key)
+            if row.get("mfu_percent") is not None:
+                assert 100 * result["mfu"] == pytest.approx(row["mfu_percent"], rel=1e-9)
+            compared += 1
+    assert compared == len(results), "each figure of the data is in the report"
+
+
+def test_percentiles_of_serving_are_those_of_the_report(
+    frames: dict[str, pd.DataFrame], report_rows: dict[str, list[dict[str, Any]]]
+) -> None:
+    results, runs = index_frame(frames["figures"]), index_frame(frames["runs"])
+    assert report_rows["serving"]
+    for row in report_rows["serving"]:
+        result, run = (find_result(rows, row, "serving") for rows in (results, runs))
+        for name in (*PERCENTILES, "input_tokens_per_s"):
+            assert result[name] == row[name] is not None
+        assert result["requests_served"] == row["requests"]
+        for name in ("prompt_tokens", "output_tokens", "concurrency"):
+            assert run[name] == row[name]
+
+
+def test_runs_have_clocks_and_power_of_the_report(
+    frames: dict[str, pd.DataFrame], report_rows: dict[str, list[dict[str, Any]]]
+) -> None:
+    runs = index_frame(frames["runs"])
+    power_rows = [row for row in report_rows["power"] if "sm_mhz" in row]
+    assert len(power_rows) == len(runs) - len(report_rows["control"])
+    for row in power_rows:
+        run = find_result(runs, row, "power")
+        for key, name in POWER_COLUMNS.items():
+            assert run[name] == row[key], (row["line"], key)
+        assert run["run_energy_j"] / 1e3 == pytest.approx(row["run_kj"], rel=1e-9)
+
+
+def test_withheld_results_keep_their_marks(frames: dict[str, pd.DataFrame]) -> None:
+    figures, runs, epochs = (frames[name] for name in ("figures", "runs", "epochs"))
+    cautioned = figures[figures["caution"].notna()]
+    assert set(cautioned["workload"]) >= {"llama3-8b-pretrain", "llama3-8b-serve"}
+    assert set(figures["standing"]) == {"closed", "open", "control", "published"}
+    reasons = figures[["doubt", "implausible", "withheld"]].notna().any(axis=1)
+    assert (figures["ranked"] == ~reasons).all() and not figures["ranked"].all()
+    reproduction = runs[runs["reproduces"].notna()]
+    assert not reproduction["ranked"].any() and reproduction["withheld"].notna().all()
+    marks = ["bundle", "ranked", *MARKS]
+    joined = epochs[marks].drop_duplicates().reset_index(drop=True)
+    pd.testing.assert_frame_equal(joined, runs[marks])
+
+
+def test_epochs_add_up_to_the_figures(frames: dict[str, pd.DataFrame]) -> None:
+    figures = frames["figures"].dropna(subset="bundle").set_index("bundle")
+    scored = frames["epochs"][frames["epochs"]["scored"]]
+    sums = scored.groupby("bundle", sort=False).sum(numeric_only=True)
+    rate = sums["items"] / sums["active_s"] / figures["accelerators"]
+    assert rate.to_numpy(float) == pytest.approx(
+        figures["items_per_s_per_accelerator"].to_numpy(), rel=1e-6
+    )
+    assert set(scored.groupby("bundle").size()) == {10}
+
+
+def test_samples_are_those_of_the_bundles(frames: dict[str, pd.DataFrame]) -> None:
+    samples = frames["samples"]
+    assert samples["bundle"].unique().tolist() == frames["runs"]["bundle"].tolist()
+    for bundle in samples["bundle"].unique()[[0, -1]]:
+        raw = pd.read_csv(
+            ROOT / "submissions" / bundle / "samples.csv.gz", keep_default_na=False, na_values=[""]
+        )
+        kept = samples[samples["bundle"] == bundle].reset_index(drop=True)
+        for name in raw.columns:
+            pd.testing.assert_series_equal(kept[name], raw[name].astype(kept[name].dtype))
+
+
+def test_samples_of_an_epoch_lie_in_its_batches(frames: dict[str, pd.DataFrame]) -> None:
+    bundle = frames["runs"]["bundle"].iloc[0]
+    batches = pd.read_csv(ROOT / "submissions" / bundle / "batches.csv.gz")
+    spans = batches.groupby("epoch").agg({"start_ns": "min", "end_ns": "max"})
+    samples = frames["samples"][frames["samples"]["bundle"] == bundle]
+    within = samples.dropna(subset="epoch").join(spans, on="epoch")
+    assert within["read_ns"].between(within["start_ns"], within["end_ns"]).all()
+    assert set(within["epoch"]) == set(range(11)) and len(within) > 0.8 * len(samples)
+
+
+def test_dictionary_has_each_column_and_nothing_else(
+    whole_report: Path, frames: dict[str, pd.DataFrame]
+) -> None:
+    dictionary = json.loads((whole_report / "data" / "dictionary.json").read_text("utf-8"))
+    assert {table["file"] for table in dictionary["tables"]} == {
+        path.name for path in (whole_report / "data").glob("*.parquet")
+    }
+    for table in dictionary["tables"]:
+        frame = frames[table["name"]]
+        assert table["rows"] == len(frame)
+        described = {column["column"]: column["dtype"] for column in table["columns"]}
+        assert described == {name: str(dtype) for name, dtype in frame.dtypes.items()}
+        assert list(described) == list(frame.columns) and set(described.values()) <= {
+            *DTYPES.values()
+        }
+        assert all(column["meaning"] for column in table["columns"])
+
+
+UNITS = {
+    "_s": "s",
+    "_w": "W",
+    "_j": "J",
+    "_mw": "mW",
+    "_mj": "mJ",
+    "_ns": "ns",
+    "_mhz": "MHz",
+    "_c": "\u00b0C",
+    "_pct": "%",
+    "_percent": "%",
+    "_tokens": "tokens",
+    "joules_per_item": "J/item",
+    "items_per_joule": "items/J",
+    "items_per_s": "items/s",
+    "tokens_per_s": "tokens/s",
+    "rate_per_s": "1/s",
+    "_sha256": "SHA-256",
+}
+"""By the end of a name; the longest that fits counts."""
+
+
+def test_names_end_in_their_units() -> None:
+    for table in TABLES:
+        for column in table.columns:
+            ends = [end for end in UNITS if column.name.endswith(end)]
+            if ends:
+                assert column.unit == UNITS[max(ends, key=len)], column.name
+
+
+def test_page_and_readme_have_the_dictionary(whole_report: Path) -> None:
+    for page in (whole_report / "data" / "README.md", ROOT / "docs" / "dataset.md"):
+        assert format_dictionary().strip() in page.read_text(encoding="utf-8"), (
+            "write format_dictionary() of reporting/dataset/tables.py at the end of the page"
+        )
