@@ -83,6 +83,7 @@ def run(
 ) -> None:
     """Run WORKLOAD: eleven epochs under the protocol. Writes a bundle to OUT."""
     from harness.run import command, repeats
+    from harness.slurm import requeue
 
     with report_errors():
         if resume is not None:
@@ -95,7 +96,7 @@ def run(
             request = make_request(workload, options)
             passes = repeats.run_until_narrow(request, out, target_percent)
         elif workload is not None:
-            passes = command.run(make_request(workload, options), out)
+            passes = requeue.run(make_request(workload, options), out)
         else:
             raise click.UsageError(
                 "name a workload (bench-submit workloads lists them), or a run with --resume"

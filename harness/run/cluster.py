@@ -34,6 +34,7 @@ NODE_FIELDS = (
     "found_state",
     "unused_boards",
     "installed",
+    "job",
 )
 """The fields of a plan that differ between the nodes of a run."""
 

@@ -25,7 +25,7 @@ from harness.run import run_directory as rundir
 from harness.run.cluster import Cluster, agree_on_run_id
 from harness.run.export import RunExport, parse_target
 from harness.run.plan import SWEEP_SUFFIX, MachineError, Plan, PlanError, RunRequest
-from harness.run.planning import find_implementation
+from harness.run.planning import describe_job, find_implementation
 from harness.run.progress import View, announce
 from harness.run.run_directory import RunEvents
 from harness.run.workers.launch import make_worker_environment
@@ -116,7 +116,10 @@ def resume(directory: Path) -> bool:
                 f"({_format_limits(plan.found_mw)}), or start the run anew"
             )
         plan = replace(
-            update_code_hashes(plan), found_mw=machine.found_mw, found_state=machine.found_state
+            update_code_hashes(plan),
+            found_mw=machine.found_mw,
+            found_state=machine.found_state,
+            job=describe_job(),
         )
         return carry_out(rundir.put_aside(directory, plan), directory)
 

@@ -137,6 +137,8 @@ def _make_result(plan: Plan, shares: Sequence[NodeShare]) -> Json:
     if plan.reproduces is not None:
         original = asdict(plan.reproduces)
         result["reproduces"] = {k: v for k, v in original.items() if k != "boards"}
+    if plan.job is not None:
+        result["slurm_job"] = asdict(plan.job)
     if head.tally is not None:
         result["tally"] = asdict(head.tally)
     return result

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from harness.power.source import Device
+from harness.slurm.job import SlurmJob
 from rules.boards import SIMULATED_PREFIX
 from rules.bundle_format.records import Json
 from rules.bundle_format.seal import write_durable
@@ -240,6 +241,8 @@ class Plan:
     """See `harness.run.export.parse_target`. None exports nothing."""
     meters_file: str | None = None
     """The path of meters.toml. None without a node meter."""
+    job: SlurmJob | None = None
+    """The Slurm job of the latest attempt. None outside Slurm."""
 
     @property
     def node_meters(self) -> tuple[MeterDeclaration, ...]:
@@ -289,6 +292,7 @@ class Plan:
             unused_boards = tuple(document.pop("unused_boards", ()))
             trials, requests = document.pop("batch_search"), document.pop("requests")
             reproduces = document.pop("reproduces", None)
+            job = document.pop("job", None)
             return Plan(
                 **document,
                 devices=devices,
@@ -300,6 +304,7 @@ class Plan:
                 reproduces=None
                 if reproduces is None
                 else OriginalReference(**{**reproduces, "boards": tuple(reproduces["boards"])}),
+                job=None if job is None else SlurmJob.from_json(job),
             )
         except FileNotFoundError:
             advice = (

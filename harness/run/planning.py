@@ -3,6 +3,7 @@
 import hashlib
 import importlib.util
 import math
+import os
 import secrets
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -14,6 +15,7 @@ from harness.power.sources import source_class
 from harness.run.export import parse_target
 from harness.run.plan import SIMULATED_WORK, Machine, Original, Plan, PlanError, RunRequest
 from harness.simulation import work as simulated_work
+from harness.slurm.job import SlurmJob, SlurmJobError, read_job
 from rules.bundle_format.records import Json
 from rules.contract import RequestSet
 from rules.protocol import CURRENT, PROTOCOLS
@@ -102,11 +104,20 @@ def make_plan(run_request: RunRequest, machine: Machine, system: Json, source_sh
         reproduces=run_request.original.reference if run_request.original else None,
         host_load=choose_program() if run_request.host_load else None,
         export=run_request.export and str(parse_target(run_request.export)),
+        job=describe_job(),
     )
     plan = replace(plan, standing=_find_standing(plan, workload))
     if run_request.original is not None:
         _check_reproduction(plan, run_request.original)
     return plan
+
+
+def describe_job() -> SlurmJob | None:
+    """Return the Slurm job that this process is part of, None outside Slurm. Raises PlanError."""
+    try:
+        return read_job(os.environ)
+    except SlurmJobError as error:
+        raise PlanError(str(error)) from None
 
 
 def _check_reproduction(plan: Plan, original: Original) -> None:

@@ -124,7 +124,7 @@ def find_repeats(plan: Plan, out: Path) -> dict[int, float]:
     """J per item of the finished runs in `out` that repeat the plan, by seed. A bundle that does
     not pass the check does not count, and of two with one seed the first by name."""
     joules_by_seed: dict[int, float] = {}
-    for path, result, differences in _compare_bundles(plan, out):
+    for path, result, differences in compare_bundles(plan, out):
         if differences:
             continue
         joules = figures_from_json(result).headline.joules_per_item
@@ -136,12 +136,12 @@ def find_repeats(plan: Plan, out: Path) -> dict[int, float]:
 
 def explain_others(plan: Plan, out: Path) -> Iterator[str]:
     """Yield why bundles of the same workload in `out` are no repeats."""
-    for path, _, differences in _compare_bundles(plan, out):
+    for path, _, differences in compare_bundles(plan, out):
         if differences and "workload" not in differences:
             yield f"{path}: does not count, because it differs in: {', '.join(differences)}"
 
 
-def _compare_bundles(plan: Plan, out: Path) -> Iterator[tuple[Path, Json, list[str]]]:
+def compare_bundles(plan: Plan, out: Path) -> Iterator[tuple[Path, Json, list[str]]]:
     """Yield path and result of each bundle in `out`, and the names of what differs from the
     plan."""
     planned = dict(_describe_plan(plan))
@@ -205,13 +205,16 @@ def find_unfinished(plan: Plan, out: Path, seed: int) -> Path | None:
             unfinished = Plan.load(directory)
         except PlanError:
             continue
-        if (
-            (directory / STATE_FILE).exists()
-            and unfinished.seed == seed
-            and dict(_describe_plan(unfinished)) == dict(_describe_plan(plan))
-        ):
+        if (directory / STATE_FILE).exists() and is_repeat(unfinished, replace(plan, seed=seed)):
             return directory
     return None
+
+
+def is_repeat(unfinished: Plan, plan: Plan) -> bool:
+    """Whether an unfinished run repeats the plan with the same seed."""
+    return unfinished.seed == plan.seed and dict(_describe_plan(unfinished)) == dict(
+        _describe_plan(plan)
+    )
 
 
 def _read(path: Path) -> Json:

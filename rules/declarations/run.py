@@ -134,6 +134,31 @@ class OriginalRun(JsonRecord):
 
 
 @dataclass(frozen=True)
+class SiteCap(JsonRecord):
+    """The power cap that a site was to set for a job."""
+
+    cap_w: float
+    source: str
+    """`environment` or `comment`."""
+
+
+@dataclass(frozen=True)
+class SlurmJob(JsonRecord):
+    """The job of Slurm that a run was in."""
+
+    PARTS: ClassVar[Parts] = {"site_cap": SiteCap.from_json}
+
+    id: str
+    step: str | None
+    """None in a batch script without srun."""
+    restarts: int
+    array_task: int | None
+    """None if the job was in no array."""
+    site_cap: SiteCap | None
+    """None if the site stated none."""
+
+
+@dataclass(frozen=True)
 class Rank(JsonRecord):
     """A process that ran batches."""
 
@@ -233,6 +258,7 @@ class RunDeclaration(JsonRecord):
         "clocks": ClockPair.from_json,
         "sweep": SweepLabel.from_json,
         "reproduces": OriginalRun.from_json,
+        "slurm_job": SlurmJob.from_json,
         "tally": TokenTally.from_json,
         "node_sampling": NodeSampling.from_json,
         "node_clocks": NodeClock.from_json,
@@ -261,6 +287,8 @@ class RunDeclaration(JsonRecord):
     """None if the run belongs to no sweep."""
     reproduces: OriginalRun | None
     """None if the run is no reproduction."""
+    slurm_job: SlurmJob | None
+    """None if the run was in no job of Slurm."""
     tally: TokenTally | None
     """None if the run served nothing."""
     node_sampling: tuple[NodeSampling, ...] | None
