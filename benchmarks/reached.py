@@ -2,10 +2,10 @@
 
     python benchmarks/reached.py submissions/reference/*/*/
 
-First a row per bundle, whose last column counts the scored samples that gave the software power cap
-as the reason of slowdown. Then a row per run on several accelerators: throughput per accelerator
+First a row per run, whose last column counts the scored samples that gave the software power cap as
+the reason of slowdown. Then a row per run on several accelerators: throughput per accelerator
 against the fastest bundle of one with the same workload, variant and batch, and the mean SM clock
-and power of each accelerator over the scored epochs.
+and power of each accelerator over the scored epochs. Bundles of studies are left out.
 """
 
 import sys
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rules.bundle_format.files import read_files
-from rules.bundle_format.records import Json
+from rules.bundle_format.records import STUDY, Json
 from rules.metrics.figures_json import figures_from_json
 from rules.metrics.imbalance import Imbalance, compute_imbalance
 from rules.metrics.parts import split_into_parts
@@ -93,7 +93,10 @@ def get_items_per_s(evidence: EvidenceFrames) -> float:
 def main() -> None:
     evidences: list[EvidenceFrames] = []
     for path in map(Path, sys.argv[1:]):
-        evidence, problems = read_frames(read_files(path))
+        files = read_files(path)
+        if files.kind is STUDY:
+            continue
+        evidence, problems = read_frames(files)
         if evidence is None:
             sys.exit(f"{path}: {problems[0].violation.found}")
         evidences.append(evidence)

@@ -5,10 +5,8 @@ import ast
 import contextlib
 import importlib
 import io
-import os
 import re
 import shutil
-import subprocess
 import sys
 import unicodedata
 from collections.abc import Iterator
@@ -151,60 +149,6 @@ def test_code_about_a_bundle_prints_what_the_page_shows(monkeypatch: pytest.Monk
             exec(code, names)
         printed = [line.rstrip() for line in output.getvalue().splitlines()]
         assert printed == page_output.splitlines(), code
-
-
-def extract_output(page: Path, command: str) -> list[str]:
-    """The lines that a page shows below `$ command…`, up to the next command."""
-    (output,) = re.findall(
-        rf"^\$ {re.escape(command)}[^\n]*\n(.*?)(?=^\$ |^```)",
-        page.read_text(),
-        re.MULTILINE | re.DOTALL,
-    )
-    return [line.rstrip() for line in output.splitlines()]
-
-
-def run_code(module: str, *arguments: str) -> list[str]:
-    command = [sys.executable, "-m", module, *arguments]
-    process = subprocess.run(
-        command, cwd=ROOT, capture_output=True, text=True, check=False, env=WIDE_TERMINAL
-    )
-    assert process.returncode == 0, process.stderr
-    return [line.rstrip() for line in process.stdout.splitlines()]
-
-
-WIDE_TERMINAL = {**os.environ, "COLUMNS": "200"}
-
-
-def find_missing_lines(page_lines: list[str], printed: list[str]) -> list[str]:
-    """The shown lines that do not follow in this order in what was printed; `…` stands for lines
-    that the page leaves out."""
-    output_lines = iter(printed)
-    return [line for line in page_lines if line != "…" and line not in output_lines]
-
-
-def test_readme_shows_the_workloads_that_there_are() -> None:
-    page_output = extract_output(ROOT / "README.md", "bench-submit workloads")
-    assert page_output == run_code("harness.cli", "workloads")
-
-
-def test_readme_shows_the_check_of_the_committed_bundles() -> None:
-    page_output = extract_output(ROOT / "README.md", "bench-check submissions/")
-    assert find_missing_lines(page_output, run_code("checker", "submissions/")) == []
-
-
-def test_tutorial_shows_the_plan_of_a_sweep(tmp_path: Path) -> None:
-    page = DOCS / "tutorial.md"
-    (command,) = re.findall(r"^\$ bench-submit (sweep .*) --dry-run$", page.read_text(), re.M)
-    arguments = [str(tmp_path) if "/" in word else word for word in command.split()]
-    printed = run_code("harness.cli", *arguments, "--dry-run")
-    page_output = extract_output(page, f"bench-submit {command} --dry-run")
-    assert [*map(remove_ids, page_output)] == [*map(remove_ids, printed)]
-
-
-def remove_ids(line: str) -> str:
-    """A line without run ids and without what depends on the machine."""
-    line = re.sub(r"^ok  (target|code|signing): .*", r"\1", line)
-    return re.sub(r"\b\d{8}T\d{6}Z(-[\w-]+)-[0-9a-f]{6}\b", r"TIME\1", line)
 
 
 MESSAGE = re.compile(r"^\| `(.+?)` \|", re.MULTILINE)
