@@ -90,6 +90,14 @@ def test_mark_gives_a_reason(block: Block) -> None:
     assert block.reason and len(block.reason.split()) >= 3
 
 
+INSTALLING = re.compile(r"\b(?:pip3? install|apt(?:-get)? |sudo |make (?:setup|demo|test))")
+
+
+def test_executed_blocks_install_nothing() -> None:
+    executed = [block for block in BLOCKS if block.reason is None]
+    assert [block.place for block in executed if INSTALLING.search(block.text)] == []
+
+
 def test_every_mark_stands_before_a_block() -> None:
     lines = [line for page in PAGES for line in page.read_text(encoding="utf-8").splitlines()]
     marks = sum(line.lstrip().startswith("<!-- not executed") for line in lines)
@@ -136,7 +144,7 @@ def test_calls_of_the_programs_are_found() -> None:
         ("bench-submit workloads more", "unexpected arguments: more"),
         ("bench-check --select", "requires an argument"),
         ("bench-check explain", "Missing"),
-        ("bench-report compare A", "Missing parameter"),
+        ("bench-check log tail", "bench-check has no command tail"),
     ],
 )
 def test_wrong_call_is_noticed(call: str, message: str) -> None:

@@ -33,8 +33,8 @@ GAP = "…"
 
 @dataclass(frozen=True)
 class Step:
-    """A command of a page, and the lines that the page shows below it. `lines` is None in a block
-    without outputs."""
+    """A command of a page, and the lines that the page shows below it. `lines` is None where the
+    page shows no output: the command must succeed."""
 
     command: str
     lines: list[str] | None
@@ -63,7 +63,8 @@ class Block:
         steps = []
         for part in re.split(r"^\$ ", self.text, flags=re.MULTILINE)[1:]:
             command, _, output = re.sub(r"\\\n\s*", "", part).partition("\n")
-            steps.append(Step(command, [line.rstrip() for line in output.splitlines()]))
+            lines = [line.rstrip() for line in output.splitlines()]
+            steps.append(Step(command, lines or None))
         return steps
 
 
