@@ -14,7 +14,6 @@ from reporting.sections.sweeps.axes import AXES
 from reporting.sections.sweeps.caps import CapSweep
 from reporting.sentences.capping import (
     CapEffect,
-    describe_peak_range,
     list_effects,
     list_peak_effects,
 )
@@ -32,6 +31,7 @@ from reporting.sentences.words import (
     format_amount,
     format_cap,
     format_percent,
+    format_percent_range,
     format_range,
     format_watts,
     name_items,
@@ -88,10 +88,12 @@ def list_titles(
         f"{workload.id}-results-energy": _write_energy_title(workload, rows, spread),
     }
     effects = [effect for sweep in sweeps for effect in list_effects(sweep, spread)]
-    cap_title = _write_cap_title(effects, workload.item)
-    printed_title = _write_printed_title(rows, workload.item)
-    for name in ("caps", "saving"):
-        titles[f"{workload.id}-results-{name}"] = cap_title or printed_title
+    titles |= {
+        f"{workload.id}-results-caps": _write_cap_title(effects, workload.item)
+        or _write_printed_cap_title(rows, workload.item),
+        f"{workload.id}-results-saving": _write_saving_title(effects)
+        or _write_printed_saving_title(rows),
+    }
     for axis in AXES:
         best_values = find_best_values(axis, submitted, spread)
         if len(best_values) == 1:
@@ -131,15 +133,26 @@ def _name_standing(rows: Sequence[ResultRow]) -> str:
     return "Closed: " if any(row.standing == "open" for row in rows) else ""
 
 
-def _write_printed_title(rows: Sequence[ResultRow], item: str) -> str:
+def _write_printed_cap_title(rows: Sequence[ResultRow], item: str) -> str:
+    """What published series save at their peaks."""
+    effects = list_peak_effects(rows)
+    if not effects:
+        return ""
+    saving = format_percent_range([effect.joules_percent for effect in effects])
+    return (
+        f"Published: {saving} less energy per {item} at the most efficient cap than at the highest"
+    )
+
+
+def _write_printed_saving_title(rows: Sequence[ResultRow]) -> str:
     """What published series save and lose at their peaks."""
     effects = list_peak_effects(rows)
     if not effects:
         return ""
-    return (
-        f"Published: {describe_peak_range(effects, item)} at the most efficient cap than at the "
-        "highest"
-    )
+    saving = format_percent_range([effect.joules_percent for effect in effects])
+    loss = format_percent_range([effect.rate_percent for effect in effects])
+    caps = "cap saves" if len(effects) == 1 else "caps save"
+    return f"Published: the most efficient {caps} {saving} of the energy for {loss} less throughput"
 
 
 def _write_energy_title(workload: Workload, rows: Sequence[ResultRow], spread: ReportSpread) -> str:
@@ -156,21 +169,42 @@ def _write_energy_title(workload: Workload, rows: Sequence[ResultRow], spread: R
     return f"{prefix}{name} needs the least energy per {item}: {amount.text}"
 
 
-def _write_cap_title(effects: Sequence[CapEffect], item: str) -> str:
-    """The cap with the greatest saving that counts, of all sweeps, and its cost in time."""
+def _find_greatest_saving(effects: Sequence[CapEffect]) -> CapEffect | None:
+    """The effect with the greatest saving that counts, of all sweeps."""
     gains = [e for e in effects if e.energy_gain.counts and e.energy_gain.percent > 0]
-    if gains:
-        best = max(gains, key=lambda effect: effect.energy_gain.percent)
+    return max(gains, key=lambda effect: effect.energy_gain.percent, default=None)
+
+
+def _is_saving_unclear(effects: Sequence[CapEffect]) -> bool:
+    return bool(effects) and not any(effect.energy_gain.counts for effect in effects)
+
+
+def _write_cap_title(effects: Sequence[CapEffect], item: str) -> str:
+    """The cap with the greatest saving."""
+    if best := _find_greatest_saving(effects):
+        return (
+            f"{best.name} needs {format_percent(best.energy_gain.percent)} less energy per {item} "
+            f"at {format_watts(best.cap_w)} than at {format_watts(best.reference_w)}"
+        )
+    if _is_saving_unclear(effects):
+        reference = format_watts(effects[0].reference_w)
+        return f"Energy per {item} cannot be told apart from that at {reference}"
+    return ""
+
+
+def _write_saving_title(effects: Sequence[CapEffect]) -> str:
+    """The greatest saving, and its cost in time if that counts."""
+    if best := _find_greatest_saving(effects):
         cost = (
-            f", for {format_percent(best.extra_time.percent)} more time"
+            f" for {format_percent(best.extra_time.percent)} more time"
             if best.extra_time.counts and best.extra_time.percent > 0
             else ""
         )
         return (
-            f"{best.name} needs {format_percent(best.energy_gain.percent)} less energy per {item} "
-            f"at {format_watts(best.cap_w)} than at {format_watts(best.reference_w)}{cost}"
+            f"{best.name} saves {format_percent(best.energy_gain.percent)} of the energy at "
+            f"{format_watts(best.cap_w)}{cost}"
         )
-    if effects and not any(effect.energy_gain.counts for effect in effects):
+    if _is_saving_unclear(effects):
         reference = format_watts(effects[0].reference_w)
-        return f"Energy per {item} cannot be told apart from that at {reference}"
+        return f"No cap saves energy against {reference} that can be told apart from none"
     return ""

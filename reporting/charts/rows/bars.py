@@ -9,7 +9,7 @@ from reporting.charts.chart import Chart, name_sources
 from reporting.charts.rows.layout import (
     COMPARED,
     MAX_ROWS,
-    compute_height_px,
+    build_row_spec,
     note_limit,
     place_rows,
     shade,
@@ -18,7 +18,6 @@ from reporting.charts.rows.layout import (
 from reporting.charts.style import (
     Data,
     assign_styles,
-    build_spec,
     draw_crosses,
     draw_points,
     make_linear_axis,
@@ -51,10 +50,13 @@ def build_energy_chart(table: ReportTable) -> list[Chart]:
         [alt.SortField("held_back"), alt.SortField(key)],
     )
     limits = select_numbers(data, _LIMIT)
-    compared_joules = [float(row[key] or 0) for row in data if _may_win(row)]
-    is_shaded = bool(limits and compared_joules)
+    # Closed and open results are not compared with each other.
+    compared_rows = [row for row in data if _may_win(row)]
+    standing = "closed" if any(row["standing"] == "closed" for row in compared_rows) else "open"
+    joules = [float(row[key] or 0) for row in compared_rows if row["standing"] == standing]
+    is_shaded = bool(limits and joules)
     # The axis must hold the end of the shaded span.
-    span_end = min(compared_joules) * (1 + limits[0] / 100) if is_shaded else None
+    span_end = min(joules) * (1 + limits[0] / 100) if is_shaded else None
 
     def make_axis(field: str) -> Any:
         return make_linear_axis(alt.X, table, key, [*drawn_rows, {key: span_end}], field)
@@ -74,9 +76,9 @@ def build_energy_chart(table: ReportTable) -> list[Chart]:
         write_names(base),
     ]
     if is_shaded:
-        layers.insert(0, _shade_lowest(runs, key, make_axis))
+        layers.insert(0, _shade_lowest(base, key, standing, make_axis))
     hollow_note = "" if all(map(_may_win, drawn_rows)) else _HOLLOW
-    shaded_note = _SHADED.format("the lowest compared run") if is_shaded else ""
+    shaded_note = _SHADED.format(f"the lowest compared {standing} run") if is_shaded else ""
     return [
         Chart(
             f"{table.id}-energy",
@@ -86,21 +88,23 @@ def build_energy_chart(table: ReportTable) -> list[Chart]:
             f"{table.get_column(key).label} of {len(drawn_rows)} runs with 95 % intervals. The "
             "table has the same values.",
             table,
-            build_spec(alt.layer(*layers), compute_height_px(len(data))),
+            build_row_spec(layers, len(data)),
             better="lower",
             source=name_sources(drawn_rows),
         )
     ]
 
 
-def _shade_lowest(runs: Any, key: str, make_axis: Callable[[str], Any]) -> Any:
-    """Shade the board spread above the lowest compared run."""
-    lowest = (
-        runs.transform_filter(COMPARED)
-        .transform_aggregate(lowest=f"min({key})", limit=f"max({_LIMIT})")
+def _shade_lowest(base: Any, key: str, standing: str, make_axis: Callable[[str], Any]) -> Any:
+    """Shade the board spread above the lowest compared run of a standing."""
+    spans = (
+        base.transform_calculate(
+            leader=f"{COMPARED} && datum.standing == '{standing}' ? datum['{key}'] : null"
+        )
+        .transform_joinaggregate(lowest="min(leader)", limit=f"max({_LIMIT})")
         .transform_calculate(span_end="datum.lowest * (1 + datum.limit / 100)")
     )
-    return shade(lowest, make_axis("lowest"), "span_end")
+    return shade(spans, make_axis("lowest"), "span_end")
 
 
 def _may_win(row: Any) -> bool:
@@ -151,7 +155,7 @@ def build_scaling_chart(table: ReportTable) -> list[Chart]:
             f"{shaded_note}Hollow bars: the result is not compared; the table gives the reason.",
             f"Speed-up over one accelerator of {len(data)} runs. The table has the same values.",
             table,
-            build_spec(alt.layer(*layers), compute_height_px(len(data))),
+            build_row_spec(layers, len(data)),
             better="higher",
             source=name_sources(drawn_rows),
         )
@@ -194,10 +198,10 @@ def build_tuned_chart(table: ReportTable) -> list[Chart]:
             f"{table.id}-pairs",
             "Tuned and baseline throughput",
             f"{note_limit(len(data))}Upright lines: baseline variant. Points: tuned variant, named "
-            f"above. {shaded_note}{table.about}",
+            f"above. {shaded_note}Both have the same system, number of accelerators and cap.",
             f"Tuned and baseline throughput, {len(data)} pairs. The table has the same values.",
             table,
-            build_spec(alt.layer(*layers), compute_height_px(len(data))),
+            build_row_spec(layers, len(data)),
             better="higher",
             source=name_sources(drawn_rows),
         )

@@ -1,14 +1,20 @@
 """The layout of charts of rows: places, names and shaded spans."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
 
-from reporting.charts.style import INK
+from reporting.charts.style import INK, build_spec
+from rules.bundle_format.records import Json
 
 MAX_ROWS = 24
 """Maximum number of rows in a chart. The caption says if there are more."""
 ROW_PX = 36
+_NAME_PX = (7, 20)
+"""Where the name of a row is, above the middle of the row."""
+_SPAN_PX = 16
+"""Height of a shaded span, below the name of its row."""
 COMPARED = "!datum.doubt && !datum.withheld && !datum.implausible"
 """Vega expression of a result that may win. Others are hollow and stand below."""
 NAME_STYLE = {
@@ -22,6 +28,10 @@ NAME_STYLE = {
 }
 """The style of the name of a row. On a phone, an ellipsis takes the place of the beginning of a
 long name, because its end tells the rows of one system apart."""
+Y_OF_ROWS = alt.Y(
+    "place:O", title=None, axis=None, sort="ascending", scale=alt.Scale(type="band", padding=0)
+)
+"""All rows have the same height, so that `build_row_spec` knows where their names are."""
 _NAME = "datum.line + (datum.cap_w == null ? '' : ' · ' + datum.cap_w + ' W')"
 
 
@@ -44,7 +54,7 @@ def place_configurations(base: Any, key: str) -> Any:
 
 def _put_on_rows(base: Any, name: str = _NAME) -> Any:
     first_rows = base.transform_filter(f"datum.place <= {MAX_ROWS}").transform_calculate(name=name)
-    return first_rows.encode(y=alt.Y("place:O", title=None, axis=None, sort="ascending"))
+    return first_rows.encode(y=Y_OF_ROWS)
 
 
 def write_names(base: Any) -> Any:
@@ -58,9 +68,9 @@ def write_names(base: Any) -> Any:
 
 
 def shade(base: Any, start: Any, end: str) -> Any:
-    """Shade what cannot be told apart because of the spread between boards, from the axis `start`
-    to the field `end`."""
-    return base.mark_rect(fill=INK, opacity=0.13).encode(x=start, x2=f"{end}:Q")
+    """Shade in each row what cannot be told apart because of the spread between boards, from the
+    axis `start` to the field `end`."""
+    return base.mark_bar(height=_SPAN_PX, fill=INK, opacity=0.13).encode(x=start, x2=f"{end}:Q")
 
 
 def note_limit(count: int, what: str = "rows of the table") -> str:
@@ -68,6 +78,17 @@ def note_limit(count: int, what: str = "rows of the table") -> str:
     return f"First {MAX_ROWS} of {count} {what}. " if count > MAX_ROWS else ""
 
 
-def compute_height_px(count: int) -> int:
-    """The height of a chart of so many rows."""
-    return 8 + ROW_PX * min(count, MAX_ROWS)
+def build_row_spec(layers: Sequence[Any], count: int, row_px: int = ROW_PX) -> Json:
+    """The Vega-Lite of a chart of so many rows. The lines of the grid have gaps at the names."""
+    spec = build_spec(alt.layer(*layers), row_px * min(count, MAX_ROWS))
+    # The lines begin at the lower end of the last row.
+    low_px, high_px = _NAME_PX
+    grid = {
+        "gridDash": [row_px - high_px + low_px, high_px - low_px],
+        "gridDashOffset": row_px // 2 - high_px,
+    }
+    for layer in spec["layer"]:
+        x = layer["encoding"].get("x", {})
+        if "axis" in x:
+            x["axis"] = {**x["axis"], **grid}
+    return spec

@@ -8,7 +8,7 @@ import altair as alt
 
 from reporting.charts.chart import Chart, name_sources
 from reporting.charts.rows.layout import (
-    compute_height_px,
+    build_row_spec,
     note_limit,
     place_configurations,
     write_names,
@@ -16,7 +16,6 @@ from reporting.charts.rows.layout import (
 from reporting.charts.style import (
     Data,
     assign_styles,
-    build_spec,
     draw_crosses,
     draw_points,
     make_zero_axis,
@@ -69,7 +68,7 @@ def _build_achieved_chart(table: ReportTable) -> list[Chart]:
             f"Achieved FLOP/s of {len(data)} runs in {count} configurations beside the dense peak. "
             "The table has the same values.",
             table,
-            build_spec(alt.layer(*layers), compute_height_px(count)),
+            build_row_spec(layers, count),
             better="higher",
             source=name_sources(data),
         )
@@ -82,7 +81,7 @@ def _write_shares(base: Any, key: str, make_axis: Callable[[str], Any]) -> Any:
         base.transform_aggregate(
             achieved=f"mean({key})", share="mean(mfu_percent)", groupby=["place"]
         )
-        .transform_calculate(share_text="format(datum.share, '.3~r') + ' %'")
+        .transform_calculate(share_text="format(datum.share, '.3r') + ' %'")
         .mark_text(align="left", baseline="top", dx=-3, dy=4, fontSize=10)
         .encode(x=make_axis("achieved"), text="share_text:N")
     )
@@ -118,7 +117,7 @@ def _build_naive_chart(table: ReportTable) -> Chart:
         f"one row. {table.about}",
         f"{title} of {len(data)} runs. The table has the same values.",
         table,
-        build_spec(alt.layer(*layers), compute_height_px(count)),
+        build_row_spec(layers, count),
         better="lower",
         source=name_sources(data),
     )

@@ -6,11 +6,17 @@ from typing import Any
 import altair as alt
 
 from reporting.charts.chart import Chart, name_sources
-from reporting.charts.rows.layout import MAX_ROWS, NAME_STYLE, note_limit, shade
+from reporting.charts.rows.layout import (
+    MAX_ROWS,
+    NAME_STYLE,
+    Y_OF_ROWS,
+    build_row_spec,
+    note_limit,
+    shade,
+)
 from reporting.charts.style import (
     Data,
     assign_styles,
-    build_spec,
     draw_points,
     select_numbers,
 )
@@ -48,7 +54,7 @@ def build_repeats_chart(table: ReportTable) -> list[Chart]:
         )
         .transform_calculate(place="datum.place_of_setting + datum.place_of_board")
         .transform_filter(f"datum.place <= {MAX_ROWS + 1}")
-        .encode(y=alt.Y("place:O", title=None, axis=None, sort="ascending"))
+        .encode(y=Y_OF_ROWS)
     )
     make_axis = _make_axis(table, data)
     layers = [
@@ -74,7 +80,7 @@ def build_repeats_chart(table: ReportTable) -> list[Chart]:
             f"Energy per item against the mean of the setting, {pluralize(len(data), 'run')} of "
             f"{pluralize(settings, 'setting')}. The table has the same values.",
             table,
-            build_spec(alt.layer(*layers), 12 + _ROW_PX * min(rows + settings, MAX_ROWS)),
+            build_row_spec(layers, rows + settings, _ROW_PX),
             source=name_sources(data),
         )
     ]
@@ -97,14 +103,12 @@ def _make_axis(table: ReportTable, data: Data) -> Callable[[str], Any]:
 
 
 def _shade_limit(base: Any, data: Data, make_axis: Callable[[str], Any]) -> list[Any]:
-    """Shade a span of the width of the board spread around the mean, over all rows. None where
-    settings are not compared."""
+    """Shade a span of the width of the board spread around the mean, in the row of each board. None
+    where settings are not compared."""
     if not select_numbers(data, _LIMIT):
         return []
-    span = (
-        alt.Chart(base.data)
-        .transform_aggregate(limit=f"max({_LIMIT})")
-        .transform_calculate(span_start="-datum.limit / 2", span_end="datum.limit / 2")
+    span = base.transform_aggregate(limit=f"max({_LIMIT})", groupby=["place"]).transform_calculate(
+        span_start="-datum.limit / 2", span_end="datum.limit / 2"
     )
     return [shade(span, make_axis("span_start"), "span_end")]
 

@@ -10,7 +10,7 @@ from reporting.charts.chart import Chart, name_sources
 from reporting.charts.encoding import PURPLE, RED, TEAL, find_look
 from reporting.charts.rows.layout import (
     MAX_ROWS,
-    compute_height_px,
+    build_row_spec,
     note_limit,
     place_rows,
     write_names,
@@ -162,11 +162,9 @@ def build_distribution_chart(table: ReportTable) -> list[Chart]:
             f"epochs. {_BOX} Red: cap.",
             f"Distribution of power of {len(data)} runs. The table has the same values.",
             table,
-            build_spec(
-                alt.layer(
-                    *_draw_boxes(base, make_axis, assign_styles(data)), cap, write_names(base)
-                ),
-                compute_height_px(len(table.rows)),
+            build_row_spec(
+                [*_draw_boxes(base, make_axis, assign_styles(data)), cap, write_names(base)],
+                len(table.rows),
             ),
             source=name_sources(data),
         )
@@ -222,10 +220,7 @@ def _build_node_chart(table: ReportTable, count: int) -> Chart:
         f"Power of {len(data)} nodes with {count} accelerators each. The table has the same "
         "values.",
         table,
-        build_spec(
-            alt.layer(*boxes, reach, *points, rated, write_names(base)),
-            compute_height_px(len(data)),
-        ),
+        build_row_spec([*boxes, reach, *points, rated, write_names(base)], len(data)),
         source=name_sources(data),
     )
 

@@ -2,11 +2,12 @@
 
 import re
 import statistics
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from xml.etree import ElementTree as Xml
 
 import pytest
 import vl_convert
+from support.report.chart_tables import make_table
 from support.report.result_rows import make_run_row
 from support.report.row_chart_tables import (
     BOARDS,
@@ -42,18 +43,39 @@ def build_chart(table: ReportTable, end: str) -> Chart:
     return chart
 
 
+def read_picture(chart: Chart) -> Xml.Element:
+    svg = vl_convert.vegalite_to_svg(fill_spec(chart, chart.width_px), config=CONFIG)
+    return Xml.fromstring(svg.replace(' xmlns="http://www.w3.org/2000/svg"', ""))
+
+
+def read_shift(element: Xml.Element) -> tuple[float, float]:
+    shift = re.search(r"translate\((-?[\d.]+),(-?[\d.]+)\)", element.get("transform") or "")
+    return (float(shift[1]), float(shift[2])) if shift else (0.0, 0.0)
+
+
+def list_dashes(root: Xml.Element, height_px: int) -> list[tuple[float, float]]:
+    """The upper and lower ends of the dashes of a line of the grid, which begins at the lower end
+    of the plot."""
+    (grid, *_) = [g for g in root.iter("g") if "role-axis-grid" in (g.get("class") or "")]
+    line = grid[0]
+    dash, gap = map(float, (line.get("stroke-dasharray") or "1,0").split(","))
+    begins = [
+        height_px - n * (dash + gap) + float(line.get("stroke-dashoffset") or 0)
+        for n in range(int(height_px / (dash + gap)) + 1)
+    ]
+    return [(begin - dash, begin) for begin in begins]
+
+
 def read_marks(chart: Chart, kind: str) -> list[Mark]:
     """The marks of a kind, such as `symbol`, from top to bottom, then from left to right."""
-    svg = vl_convert.vegalite_to_svg(fill_spec(chart, chart.width_px), config=CONFIG)
-    root = Xml.fromstring(svg.replace(' xmlns="http://www.w3.org/2000/svg"', ""))
+    root = read_picture(chart)
     marks = []
     for group in root.iter("g"):
         names = (group.get("class") or "").split()
         if f"mark-{kind}" not in names or "role-mark" not in names:
             continue
         for element in group:
-            shift = re.search(r"translate\((-?[\d.]+),(-?[\d.]+)\)", element.get("transform") or "")
-            x, y = (float(shift[1]), float(shift[2])) if shift else (0.0, 0.0)
+            x, y = read_shift(element)
             box = re.match(r"M(-?[\d.]+),(-?[\d.]+)h(-?[\d.]+)v(-?[\d.]+)", element.get("d") or "")
             left, width = (float(box[1]), float(box[3])) if box else (0.0, 0.0)
             width += float(element.get("x2") or 0)
@@ -75,8 +97,10 @@ def test_board_spread_is_shaded_from_the_lowest_compared_run() -> None:
     table = make_energy_table(make_repeats())
     chart = build_chart(table, "-energy")
     points = read_marks(chart, "symbol")
-    # The only rectangle over the full height.
-    (shaded,) = read_marks(chart, "rect")
+    # Each row has a span of its own.
+    spans = read_marks(chart, "rect")
+    assert [span.y for span in spans] == pytest.approx([point.y for point in points])
+    (shaded,) = {(span.left, span.right): span for span in spans}.values()
     assert shaded.left == pytest.approx(points[0].left, abs=0.1)
     lowest, slowest = 700 / 7500, 700 / 5000
     limit = float(str(table.rows[0]["board_limit_percent"]))
@@ -84,6 +108,39 @@ def test_board_spread_is_shaded_from_the_lowest_compared_run() -> None:
     width = lowest * limit / 100 * px_per_joule
     assert shaded.right - shaded.left == pytest.approx(width, abs=0.2)
     assert "board spread" in chart.about
+
+
+def test_board_spread_is_shaded_from_a_closed_run_though_an_open_one_needs_less_energy() -> None:
+    open_run = make_run_row(9000, BOARDS[1], precision="fp8", standing="open")
+    chart = build_chart(make_energy_table([open_run, *make_repeats()]), "-energy")
+    points, spans = read_marks(chart, "symbol"), read_marks(chart, "rect")
+    # The first row has the open run.
+    assert spans[0].left == pytest.approx(points[1].left, abs=0.1)
+    assert "from the lowest compared closed run" in chart.about
+
+
+def test_caption_of_tuned_variants_is_short() -> None:
+    pair = make_table("tuned", {"items_per_s_per_accelerator": 2.0, "baseline_rate": 1.0})
+    table = replace(pair, about="A sentence on the table. " * 9)
+    assert len(build_chart(table, "-pairs").about) < 200
+
+
+@pytest.mark.parametrize("table", list_row_chart_tables(), ids=lambda table: table.id)
+def test_names_of_rows_cross_no_span_and_no_line_of_the_grid(table: ReportTable) -> None:
+    for chart in build_charts(table):
+        root = read_picture(chart)
+        texts = [text for text in root.iter("text") if text.get("font-size") == "11px"]
+        names = [(y - 8, y) for text in texts for _, y in [read_shift(text)]]
+        spans = [
+            (y, y + height)
+            for path in root.iter("path")
+            if path.get("opacity") == "0.13"
+            for y, height in [
+                map(float, re.findall(r"^M[^,]+,([^h]+)h[^v]+v([^h]+)", path.get("d"))[0])
+            ]
+        ]
+        for top, bottom in spans + list_dashes(root, chart.spec["height"]):
+            assert all(bottom <= start or end <= top for start, end in names), chart.id
 
 
 def test_runs_that_are_compared_with_nothing_have_no_shade() -> None:
@@ -153,7 +210,7 @@ def test_achieved_flops_are_a_share_of_the_peak_of_the_precision() -> None:
         assert point.left == pytest.approx(tflops * px_per_tflops, abs=0.5)
         assert point.is_hollow == is_hollow
     assert points[0].y == points[1].y < points[2].y, "repeats share a row"
-    assert {"55 %", "40 %"} <= set(read_texts(chart))
+    assert {"55.0 %", "40.0 %"} <= set(read_texts(chart))
 
 
 def test_nodes_of_one_size_share_a_chart() -> None:
