@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 
-from reporting.charts.chart import DrawnChart
+from reporting.charts.chart import Chart, DrawnChart
 from reporting.charts.encoding import find_look
 from reporting.report_table import ReportTable
 
@@ -11,6 +11,17 @@ _SMALL_HILL = "-hill-small"
 """The end of the ids of the small charts of efficiency against performance."""
 _FOLDED_KINDS = re.compile(r"-(power|trace-\d+)$")
 """The ends of the ids of tables whose charts are folded with them."""
+
+
+_FRAME_PX, _LINE_PX, _LETTERS_PER_LINE = 160, 19, 85
+"""Height of all parts of a figure but plot and caption, and height and length of a line of the
+caption, in a column of a wide page."""
+
+
+def _estimate_height_px(chart: Chart) -> float:
+    return (
+        float(chart.spec["height"]) + _FRAME_PX + _LINE_PX * len(chart.about) / _LETTERS_PER_LINE
+    )
 
 
 class PageFigures:
@@ -42,6 +53,19 @@ class PageFigures:
             for chart in self.drawn_charts[table.id]
             if not chart.chart.id.endswith(_SMALL_HILL)
         ]
+
+    def list_right(self, drawn: Sequence[DrawnChart]) -> set[str]:
+        """The ids of the charts in the right one of two columns; none of up to two charts, which
+        stand beside each other. A chart goes below the shorter column."""
+        right: set[str] = set()
+        left_px = right_px = 0.0
+        for chart in (figure.chart for figure in drawn if len(drawn) > 2):
+            if right_px < left_px:
+                right.add(chart.id)
+                right_px += _estimate_height_px(chart)
+            else:
+                left_px += _estimate_height_px(chart)
+        return right
 
     def list_folded(self, table: ReportTable) -> Sequence[DrawnChart]:
         """The charts that are folded with their table."""

@@ -56,6 +56,24 @@ def test_chart_is_as_wide_as_its_place_after_each_change_of_the_width(small_char
         )
 
 
+def test_charts_of_two_columns_leave_no_empty_space(small_charts: Any) -> None:
+    set_size(small_charts, 1440)
+    gaps = small_charts.evaluate("""() => [...document.querySelectorAll("section > .charts")]
+      .filter((charts) => charts.children.length > 2 && !charts.closest(".hills"))
+      .flatMap((charts) => {
+        const bottoms = {}; // of the columns, by their left ends
+        return [...charts.children].map((figure) => {
+          const { left, top, bottom } = figure.getBoundingClientRect();
+          const above = top - (bottoms[left] ?? charts.getBoundingClientRect().top);
+          bottoms[left] = bottom;
+          const inside = bottom - figure.querySelector("figcaption").getBoundingClientRect().bottom;
+          return { id: figure.id, gap: Math.max(above, inside), left };
+        });
+      })""")
+    assert len({gap["left"] for gap in gaps}) == 2
+    assert [gap for gap in gaps if gap["gap"] > 40] == []
+
+
 def test_small_charts_end_with_their_boxes_on_a_phone(page: Any) -> None:
     set_size(page, 390, 844)
     page.reload()
