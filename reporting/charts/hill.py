@@ -44,7 +44,7 @@ _EFFICIENCY, _WITH_NODE = "items_per_joule", "node_items_per_joule_assumed"
 _LARGEST_SHARE_W = 200.0
 """Per accelerator: what logs of MLPerf show beside the boards of eight-GPU nodes."""
 _SMALL_WIDTH_PX, _SMALL_HEIGHT_PX = 260, 160
-_SMALL = Plot(least_width_px=150, greatest_width_px=340, height_px=_SMALL_HEIGHT_PX, font_px=9)
+_SMALL = Plot(least_width_px=165, greatest_width_px=340, height_px=_SMALL_HEIGHT_PX, font_px=9)
 
 _PEAK_PX, _RING_PX = 8.2, 10.7
 """Radii of the peak of a line, and of the ring of a front."""

@@ -12,10 +12,15 @@ from itertools import pairwise
 _LETTER_SHARE, _LINE_SHARE = 0.62, 1.1
 """Width of a letter and height of a line, in shares of the size of the font."""
 _GAP_PX = 2.5
-_RINGS = (1.0, 1.7)
+_RINGS = (1.0, 1.35, 1.7)
 """Distances of a label from its point, in shares of the least one."""
-_SIDES = ((0, -1), (1, 0), (0, 1), (-1, 0), (1, -1), (-1, -1), (1, 1), (-1, 1))
-"""Above, right, below, left, then the corners."""
+_SIDES = (
+    *((0, -1), (1, 0), (0, 1), (-1, 0)),
+    *((1, -1), (-1, -1), (1, 1), (-1, 1)),
+    *((0.5, -1), (-0.5, -1), (0.5, 1), (-0.5, 1)),
+    *((1, -0.5), (1, 0.5), (-1, -0.5), (-1, 0.5)),
+)
+"""Above, right, below, left, then the corners, then the places between."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +143,7 @@ def _list_boxes(point: PlotPoint, plot: Plot) -> Iterator[_Box]:
     for ring in _RINGS:
         for x_side, y_side in _SIDES:
             # At a corner, the box touches the point with its own corner.
-            share = 0.75 if x_side and y_side else 1
+            share = 0.75 if abs(x_side) == abs(y_side) else 1
             reach_px = (point.radius_px * share + _GAP_PX) * ring
             dy_px = y_side * (reach_px + half_height_px)
             yield _Box(

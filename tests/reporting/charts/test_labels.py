@@ -1,5 +1,6 @@
 """Labels of points overlap no mark and no other label."""
 
+import math
 import random
 from xml.etree import ElementTree as Xml
 
@@ -51,6 +52,31 @@ def test_labels_keep_off_the_line_where_there_is_room() -> None:
     middle = PlotPoint(2, 0.5, (100.0,), 4, "700")
     (label,) = [a for a in place_labels([middle, *line], [line], plot) if a.row == 2]
     assert abs(label.dx_px) >= 9, "not above the point, where the line is"
+
+
+def test_label_in_a_crowd_stays_near_its_point() -> None:
+    """Four published points of an H200 at 400 to 700 W, and a run beside them."""
+    plot = Plot(least_width_px=420, greatest_width_px=900, height_px=310, font_px=10)
+    caps = {
+        "400": (0.415, 104.4),
+        "500": (0.478, 111.8),
+        "600": (0.505, 124.3),
+        "700": (0.520, 137.5),
+    }
+    curve = [
+        PlotPoint(n, x_share, (y_px,), 10.7, label=cap)
+        for n, (cap, (x_share, y_px)) in enumerate(caps.items())
+    ]
+    run = PlotPoint(4, 0.535, (125.0,), 4.7, label="700")
+    labels = place_labels([*curve, run], [curve], plot)
+    assert len(labels) == 5
+    for label in labels:
+        point = [*curve, run][label.row]
+        half_width_px, half_height_px = len(label.text) * 3.1, 5.5
+        apart = math.hypot(
+            max(0, abs(label.dx_px) - half_width_px), max(0, abs(label.dy_px) - half_height_px)
+        )
+        assert apart - point.radius_px < 10, label
 
 
 def test_hill_labels_each_cap_once_and_peaks_and_default_caps_in_its_small_form() -> None:
