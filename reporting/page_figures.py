@@ -19,9 +19,7 @@ caption, in a column of a wide page."""
 
 
 def _estimate_height_px(chart: Chart) -> float:
-    return (
-        float(chart.spec["height"]) + _FRAME_PX + _LINE_PX * len(chart.about) / _LETTERS_PER_LINE
-    )
+    return float(chart.spec["height"]) + _FRAME_PX + _LINE_PX * len(chart.about) / _LETTERS_PER_LINE
 
 
 class PageFigures:

@@ -61,7 +61,8 @@ def build_serving_charts(table: ReportTable) -> list[Chart]:
 
 def _build_chart(table: ReportTable, key: str, name: str, title: str, better: Any) -> Chart | None:
     data = [row for row in table.data if row.get(_USER) and row.get(key)]
-    if not data:
+    # Repeats of one load at one cap differ by nothing that the chart shows.
+    if len({(row["line"], row["cap_w"], row[_LOAD]) for row in data}) < 2:
         return None
     styles = assign_styles(data)
     base = (

@@ -25,7 +25,7 @@ from reporting.sections.cells import pluralize
 
 _OFF, _MEAN, _LIMIT = "off_mean_percent", "mean_percent", "board_limit_percent"
 _REPEATED = f"datum.runs > 1 && datum.{_OFF} != null"
-_ROW_PX = 28
+_ROW_PX = 32
 _BOARD_NAME = (
     "indexof(datum.board, ' ') > 0 ? length(split(datum.board, ' ')) + ' boards' "
     ": '\u2026' + slice(datum.board, -4)"

@@ -36,13 +36,18 @@ def test_each_cap_has_a_line_over_the_loads_with_its_cap_at_the_highest() -> Non
     assert count_lines(table) == [2, 2]
 
 
-def test_one_server_has_a_point_with_its_load_and_cap() -> None:
-    table = make_serving_table((512, 700), (512, 700))
-    for chart, labels in zip(build_charts(table), read_labels(table), strict=True):
+def test_repeats_of_one_load_have_no_chart() -> None:
+    assert build_charts(make_serving_table((512, 700), (512, 700))) == []
+
+
+def test_loads_that_differ_little_are_on_axes_from_zero() -> None:
+    table = make_serving_table((256, 700), (512, 700))
+    charts = build_charts(table)
+    for chart, labels in zip(charts, read_labels(table), strict=True):
         assert "512 · 700 W" in labels
-        assert "0" in labels, "the axes begin at zero"
+        assert "0" in labels
         assert chart.source == "1 bundle"
-    assert [chart.better for chart in build_charts(table)] == ["higher", "lower"]
+    assert [chart.better for chart in charts] == ["higher", "lower"]
 
 
 def test_throughput_of_a_user_is_the_inverse_of_the_time_per_token() -> None:
