@@ -126,7 +126,7 @@ def main(
     listed with their findings but without their figures, and the exit code is then 1.
     """
     from checker import CheckerError
-    from checker.output import OutputError, refuse_output
+    from checker.output import OutputError
     from checker.selection import refuse_keyring
     from reporting.charts import ChartError
     from reporting.collect import (
@@ -142,9 +142,7 @@ def main(
     try:
         # Fail before the check, which may take minutes.
         with _name_unwritable(out):
-            if out is not None:
-                refuse_output(out, MARK)
-            data_exports = _prepare_data(parquet, archive, paths)
+            data_exports = _prepare_outputs(out, parquet, archive, paths)
             earlier = None
             if since is not None:
                 show_step("checking the earlier round")
@@ -180,10 +178,15 @@ def _refuse_without_page(
         raise click.UsageError("--tables, --figures and --since belong to the page: add --out FILE")
 
 
-def _prepare_data(
-    parquet: Path | None, archive: Path | None, paths: Sequence[Path]
+def _prepare_outputs(
+    out: Path | None, parquet: Path | None, archive: Path | None, paths: Sequence[Path]
 ) -> "Sequence[DataExport]":
-    """What `--parquet` and `--archive` ask for."""
+    """What `--parquet` and `--archive` ask for. Raises OutputError for a file that may not be
+    overwritten, the page included."""
+    from checker.output import refuse_output
+
+    if out is not None:
+        refuse_output(out, MARK)
     if parquet is None and archive is None:
         return ()
     # Data frames take as long to import as judging ten bundles.

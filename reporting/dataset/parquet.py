@@ -9,7 +9,6 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import parquet
 
-from checker.output import refuse_output
 from reporting.dataset.columns import Type
 from reporting.dataset.round import Round
 from reporting.dataset.tables import FORMAT, TABLES, Table, build_dictionary, format_dictionary
@@ -37,11 +36,9 @@ _ARROW_TYPES: dict[Type, pa.DataType] = {
 def write_dataset(round: Round, directory: Path) -> dict[str, int]:
     """Write the tables of a round, dictionary.json and README.md. Equal rounds give equal bytes.
 
-    Returns the number of rows of each table. Raises checker.output.OutputError, and OSError if a
+    Earlier files are overwritten. Returns the number of rows of each table. Raises OSError if a
     file cannot be written.
     """
-    for name, mark in MARKS.items():
-        refuse_output(directory / name, mark)
     directory.mkdir(parents=True, exist_ok=True)
     # No file is seen half written, and a failure leaves earlier files as they are.
     with TemporaryDirectory(prefix=".wattmark-", dir=directory) as scratch:

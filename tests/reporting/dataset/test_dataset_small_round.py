@@ -5,6 +5,7 @@ import shutil
 import sys
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner, Result
@@ -16,6 +17,7 @@ from reporting.dataset import Round
 from reporting.dataset.description import DescriptionError, read_description
 from reporting.dataset.parquet import MARKS
 from reporting.dataset.tables import TABLES
+from rules.bundle_format.records import NO_STAMP
 
 HOSTILE_NAME = "H200\u202e W007"
 PUBLISHED = Path(__file__).parents[3] / "submissions" / "published" / "mayr2026.json"
@@ -35,6 +37,11 @@ def small_round(tmp_path_factory: pytest.TempPathFactory, signing_key: Path) -> 
     submissions.allow(signing_key)
     evidence = copy_evidence()
     evidence.system["name"] = HOSTILE_NAME
+    # The optional columns, with empty cells.
+    samples = evidence.samples
+    is_late = np.arange(len(samples)) % 2 == 0
+    samples["mem_power_mw"] = np.where(is_late, 37_800.0, np.nan)
+    samples["counter_ns"] = np.where(is_late, samples["read_ns"] + 1_000, NO_STAMP)
     submissions.add(evidence)
     failing_evidence = copy_evidence()
     failing_evidence.result["headline"]["items_per_s"]["mean"] *= 2
@@ -72,6 +79,22 @@ def test_invisible_characters_in_names_are_escaped(data: Round) -> None:
         assert frame["system"].tolist() == [r"H200\u202e W007"]
         texts = frame.select_dtypes("string").fillna("")
         assert not texts.map(lambda text: "\u202e" in text).any(axis=None)
+
+
+def test_samples_have_the_cells_of_the_bundle(data: Round, small_round: Path) -> None:
+    (bundle,) = data.runs["bundle"]
+    samples, cells = data.read_samples(bundle), read_cells(small_round / bundle)
+    assert cells["counter_ns"].isna().any() and cells["counter_ns"].notna().any()
+    for name in cells.columns:
+        assert samples[name].isna().tolist() == cells[name].isna().tolist()
+        assert samples[name].astype("string").dropna().tolist() == cells[name].dropna().tolist()
+
+
+def read_cells(bundle: Path) -> pd.DataFrame:
+    """The cells of samples.csv.gz as text."""
+    return pd.read_csv(
+        bundle / "samples.csv.gz", dtype="string", keep_default_na=False, na_values=[""]
+    )
 
 
 def test_parquet_files_keep_values_and_dtypes(
