@@ -142,7 +142,7 @@ def main(
     try:
         # Fail before the check, which may take minutes.
         with _name_unwritable(out):
-            data_exports = _prepare_outputs(out, parquet, archive, paths)
+            data_exports = _prepare_outputs(out, parquet, archive, paths, local)
             earlier = None
             if since is not None:
                 show_step("checking the earlier round")
@@ -179,10 +179,16 @@ def _refuse_without_page(
 
 
 def _prepare_outputs(
-    out: Path | None, parquet: Path | None, archive: Path | None, paths: Sequence[Path]
+    out: Path | None,
+    parquet: Path | None,
+    archive: Path | None,
+    paths: Sequence[Path],
+    local: bool,
 ) -> "Sequence[DataExport]":
     """What `--parquet` and `--archive` ask for. Raises OutputError for a file that may not be
     overwritten, the page included."""
+    if archive is not None and local:
+        raise click.UsageError("--archive is for results with verified signatures: omit --local")
     from checker.output import refuse_output
 
     if out is not None:

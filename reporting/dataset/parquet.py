@@ -99,8 +99,8 @@ raw samples. Power is that of the accelerators, not of the nodes, unless a colum
 
 The column `bundle` (center, system and run) joins the tables. A published figure has no bundle.
 
-A result may be compared with others only if `ranked` is true. Otherwise `doubt`, `implausible`,
-`withheld` or `caution` has the reason. Compare only results of one `standing`.
+A result may be compared with others only if `ranked` is true. Otherwise `doubt`, `implausible` or
+`withheld` has the reason. Compare only results of one `standing`, and read their `caution`.
 
 ## Columns
 

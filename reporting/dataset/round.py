@@ -26,9 +26,9 @@ from rules.bundle import Bundle
 class Round:
     """The accepted runs and published figures of a round as pandas data frames.
 
-    The columns of each frame are in docs/dataset.md, with dtype, unit and meaning. A row of
-    `figures` and `runs` that must not be compared has its reason in `doubt`, `implausible`,
-    `withheld` or `caution`.
+    The columns of each frame are in docs/dataset.md, with dtype, unit and meaning. A result that
+    may not be compared with others has `ranked` False and the reason in `doubt`, `implausible` or
+    `withheld`.
     """
 
     def __init__(self, collected: Collected) -> None:
@@ -41,20 +41,26 @@ class Round:
 
     @classmethod
     def read(
-        cls, *paths: str | Path, keyring: str | Path | None = None, local: bool = False
+        cls,
+        path: str | Path,
+        *more_paths: str | Path,
+        keyring: str | Path | None = None,
+        local: bool = False,
     ) -> "Round":
-        """Check everything below `paths`, as `bench-report` does, and keep what passed.
+        """Check everything below the paths, as `bench-report` does, and keep what passed.
 
         `keyring` is a directory with allowed_signers, by default that of the round. With `local`,
         keyring, signatures, reviews, waivers and LOG are not read. Raises
         reporting.collect.NothingFoundError for a path with nothing to check, and
         checker.CheckerError if signatures cannot be verified at all.
         """
-        places = [Path(path) for path in paths]
-        for place in places:
-            if not place.exists():
-                raise NothingFoundError(f"{place}: no such file or directory; name a directory")
-        return cls(collect(places, None if keyring is None else Path(keyring), local))
+        paths = [Path(path), *map(Path, more_paths)]
+        for directory in paths:
+            if not directory.exists():
+                raise NothingFoundError(
+                    f"{directory}: no such file or directory; name the directory of a round"
+                )
+        return cls(collect(paths, None if keyring is None else Path(keyring), local))
 
     @cached_property
     def figures(self) -> pd.DataFrame:

@@ -3,12 +3,14 @@ dictionary of each column."""
 
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 
+from reporting.dataset import Round
 from reporting.dataset.columns import DTYPES
 from reporting.dataset.tables import TABLES, format_dictionary
 
@@ -241,6 +243,12 @@ def test_names_end_in_their_units() -> None:
             ends = [end for end in UNITS if column.name.endswith(end)]
             if ends:
                 assert column.unit == UNITS[max(ends, key=len)], column.name
+
+
+def test_page_names_all_public_names_of_a_round() -> None:
+    page = (ROOT / "docs" / "dataset.md").read_text(encoding="utf-8")
+    public_names = {name for name in vars(Round) if not name.startswith("_")}
+    assert public_names == set(re.findall(r"\b(?:data|Round)\.(\w+)", page))
 
 
 def test_page_and_readme_have_the_dictionary(whole_report: Path) -> None:

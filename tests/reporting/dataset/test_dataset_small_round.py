@@ -152,9 +152,10 @@ def test_files_of_others_are_not_overwritten(small_round: Path, tmp_path: Path) 
         ([], "name what to write"),
         (["--parquet", "data", "--tables", "tables"], "belong to the page"),
         (["--parquet", "data", "--since", "v1"], "belong to the page"),
+        (["--archive", "data", "--local"], "results with verified signatures: omit --local"),
     ],
 )
-def test_options_without_page_are_refused(arguments: list[str], message: str) -> None:
+def test_options_that_do_not_go_together_are_refused(arguments: list[str], message: str) -> None:
     result = export(PUBLISHED, *arguments)
     assert result.exit_code == 2 and message in result.output
 
