@@ -1,0 +1,296 @@
+"""The templates of examples/round/: their steps run on pull requests in a bare repository. One
+center is honest, the other one cheats."""
+
+import json
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import yaml
+from conftest import Submissions, copy_evidence, make_key
+from support.bundles import make_other_run, rederive
+from support.round_cheats import NEW, PATH_CHEATS, REVIEWER, ROUND, Edit, change_text
+from support.round_repository import (
+    INSTALL,
+    TEMPLATES,
+    WORKFLOWS,
+    RoundRepository,
+    list_actions,
+    make_round_repository,
+    run_git,
+)
+from support.trust_rounds import run_command
+
+from harness import __version__
+from rules.testing.frames import EvidenceFrames
+
+HONEST, CHEAT = "honest@wattmark", "cheat@wattmark"
+
+
+def make_evidence(number: int) -> EvidenceFrames:
+    """The evidence of a run that differs from those of other numbers. M108 warns of it."""
+    evidence = make_other_run(copy_evidence(), number)
+    evidence.result["run_id"] = f"run-000{number}"
+    evidence.environment["git"]["dirty"] = True
+    rederive(evidence)
+    return evidence
+
+
+@dataclass(frozen=True)
+class TwoCenters:
+    """A round in which each of two centers has an accepted bundle, and each has one to submit."""
+
+    repository: RoundRepository
+    keys: dict[str, Path]
+    to_submit: Path
+    """submissions/ with the bundles that are not in the round yet."""
+
+    def submit(self, directory: Path, principal: str) -> Path:
+        """Copy the bundle that a center has to submit. Returns its directory."""
+        center = principal.split("@")[0]
+        (source,) = (self.to_submit / center / "h200").iterdir()
+        target = directory / "submissions" / center / "h200" / source.name
+        shutil.copytree(source, target)
+        return target
+
+
+@pytest.fixture(scope="module")
+def two_centers(tmp_path_factory: pytest.TempPathFactory) -> TwoCenters:
+    scratch = tmp_path_factory.mktemp("round")
+    keys = {who: make_key(scratch / who.split("@")[0]) for who in (HONEST, CHEAT, REVIEWER)}
+    submissions = scratch / "submissions"
+    options = {REVIEWER: 'namespaces="review@wattmark"'}
+    default = 'namespaces="submission@wattmark,withdrawal@wattmark"'
+    for who, key in keys.items():
+        Submissions(submissions, key).allow(key, who, options.get(who, default))
+    to_submit = scratch / "to-submit"
+    shutil.copytree(submissions / "keyring", to_submit / "keyring")
+    for number, who in enumerate((HONEST, CHEAT), 1):
+        Submissions(submissions, keys[who]).add(make_evidence(number), None, "h200", who)
+        Submissions(to_submit, keys[who]).add(make_evidence(number + 2), None, "h200", who)
+    (bundle,) = (submissions / "cheat" / "h200").iterdir()
+    review = ("--key", keys[REVIEWER], "--principal", REVIEWER)
+    run_command("review", bundle, *review, "--verdict", "accept", "--comment", "Fits the board.")
+    assert run_command("accept", submissions).exit_code == 0
+    repository = make_round_repository(scratch, submissions)
+    return TwoCenters(repository, keys, to_submit)
+
+
+def run_all_jobs(two_centers: TwoCenters, edit: Edit, start: str = "main") -> dict[str, object]:
+    """The result of each job on a pull request."""
+    repository = two_centers.repository
+    head = repository.open_pull_request(edit, start)
+    return {
+        "paths": repository.run_github_job("pull-request-paths.yml", "paths", head),
+        "github": repository.run_github_job("pull-request.yml", "check", head),
+        "gitlab": repository.run_gitlab_job("check", head),
+    }
+
+
+def test_an_honest_pull_request_passes_and_its_page_is_built(two_centers):
+    jobs = run_all_jobs(two_centers, lambda clone: two_centers.submit(clone, HONEST))
+    assert {name: job.status for name, job in jobs.items()} == dict.fromkeys(jobs, 0), jobs
+    for name in ("github", "gitlab"):
+        summary = jobs[name].read("out/summary.md")
+        assert "### The pull request passes" in summary
+        assert (
+            "pass submissions/honest/h200/run-0003: signed by honest@wattmark; 0 errors, 1 warning"
+            in summary
+        )
+        assert "\n  warning M108 environment.json /git/dirty: found true" in summary
+        # The setting is in the round already: the new run is compared with the earlier ones.
+        assert "A  ../base\nB  submissions\n" in summary and "images/s per accelerator" in summary
+        assert "submissions/LOG: 2 lines, head " in summary
+        page = jobs[name].read("out/page/report.html")
+        assert "run-0003" in page and "Changes since base" in page
+        sarif = json.loads(jobs[name].read("out/check.sarif"))
+        places = [result["locations"][0] for result in sarif["runs"][0]["results"]]
+        uris = {place["physicalLocation"]["artifactLocation"]["uri"] for place in places}
+        # Annotations need paths of the repository.
+        assert "submissions/honest/h200/run-0003/environment.json" in uris
+        assert '<testsuite name="submissions/honest/h200/run-0003"' in jobs[name].read(
+            "out/check.xml"
+        )
+    assert jobs["github"].read("step-summary.md") == jobs["github"].read("out/summary.md")
+    assert "::warning file=submissions/honest/h200/run-0003/" in jobs["github"].output
+    assert "### The pull request passes" in jobs["gitlab"].output
+
+
+def test_a_merge_publishes_the_page_and_the_head_of_the_log(two_centers):
+    repository = two_centers.repository
+    published = {
+        "site": repository.run_github_job("publish.yml", "build"),
+        "public": repository.run_gitlab_job("pages"),
+    }
+    for directory, job in published.items():
+        assert job.status == 0, job.output
+        assert "run-0001" in job.read(f"{directory}/index.html")
+        assert job.read(f"{directory}/log-head.txt").startswith("submissions/LOG: 2 lines, head ")
+
+
+@pytest.mark.parametrize("name", PATH_CHEATS)
+def test_a_pull_request_that_changes_more_than_its_bundle_is_refused(two_centers, name):
+    change, message = PATH_CHEATS[name]
+
+    def edit(clone: Path) -> None:
+        two_centers.submit(clone, CHEAT)
+        change(clone)
+
+    for job in run_all_jobs(two_centers, edit).values():
+        assert job.status == 1 and message in job.output, job.output
+        assert "Traceback" not in job.output
+        if (job.directory / "out").exists():
+            assert [path.name for path in (job.directory / "out").iterdir()] == ["summary.md"]
+            assert message.removeprefix("refused ") in job.read("out/summary.md")
+
+
+def remove_signature(bundle: Path) -> None:
+    shutil.rmtree(bundle / "signatures")
+
+
+def replace_samples(bundle: Path) -> None:
+    """Put the samples of another run in place of those of the bundle."""
+    shutil.copyfile(bundle.parent / "run-0002" / "samples.csv.gz", bundle / "samples.csv.gz")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (remove_signature, "I105 signatures: found no signature of the submitter"),
+        (replace_samples, "I101 samples.csv.gz: found "),
+    ],
+)
+def test_a_bundle_that_fails_the_check_is_refused(two_centers, change, message):
+    jobs = run_all_jobs(two_centers, lambda clone: change(two_centers.submit(clone, CHEAT)))
+    assert jobs["paths"].status == 0
+    for name in ("github", "gitlab"):
+        assert jobs[name].status == 1
+        summary = jobs[name].read("out/summary.md")
+        assert "### The pull request fails" in summary
+        assert f"fail {NEW}: signed by " in summary and f"  error {message}" in summary, summary
+        assert not (jobs[name].directory / "out/page").exists()
+    file = message.split()[1].rstrip(":")
+    assert f"::error file={NEW}/{file}" in jobs["github"].output
+
+
+def copy_review(clone: Path, target: str = ROUND) -> None:
+    """Put the review of another bundle beside `target`."""
+    for name in (f"review.{REVIEWER}.json", f"review.{REVIEWER}.sig"):
+        source = clone / "submissions/cheat/h200/run-0002/signatures" / name
+        shutil.copyfile(source, clone / target / "signatures" / name)
+
+
+def test_a_review_of_another_bundle_is_refused(two_centers):
+    jobs = run_all_jobs(two_centers, copy_review)
+    assert [job.status for job in jobs.values()] == [0, 1, 1]
+    summary = jobs["gitlab"].read("out/summary.md")
+    assert f"fail {ROUND}: " in summary
+    assert f"  error I111 signatures/review.{REVIEWER}.json " in summary, summary
+
+
+def test_reviews_and_withdrawals_are_files_that_a_pull_request_may_add(two_centers):
+    repository = two_centers.repository
+
+    def sign(command: str, principal: str, bundle: str, *options: str) -> Edit:
+        key = two_centers.keys[principal]
+        arguments = ("--key", key, "--principal", principal, *options)
+        return lambda clone: run_command(command, clone / bundle, *arguments)
+
+    review = sign("review", REVIEWER, ROUND, "--comment", "Fits the board.")
+    withdraw = sign("withdraw", HONEST, ROUND, "--reason", "Another job ran on the node.")
+
+    head = repository.open_pull_request(review)
+    assert repository.run_github_job("pull-request-paths.yml", "paths", head).status == 0
+
+    def review_withdraw_and_replace(clone: Path) -> None:
+        review(clone)
+        withdraw(clone)
+        two_centers.submit(clone, HONEST)
+
+    job = repository.run_gitlab_job(
+        "check", repository.open_pull_request(review_withdraw_and_replace)
+    )
+    assert job.status == 0, job.output
+    assert f"withdrawn {ROUND}: signed by honest@wattmark" in job.output
+    assert "pass submissions/honest/h200/run-0003: " in job.output
+
+
+def test_a_pull_request_has_bundles_of_one_center(two_centers):
+    def submit_both(clone: Path) -> None:
+        two_centers.submit(clone, HONEST)
+        two_centers.submit(clone, CHEAT)
+
+    def submit_and_review(clone: Path) -> None:
+        two_centers.submit(clone, CHEAT)
+        copy_review(clone)
+
+    messages = {
+        submit_both: "run-0003/result.json: is of one of 2 centers (cheat, honest)",
+        submit_and_review: f"{ROUND}/signatures/review.{REVIEWER}.json: concerns a bundle of ",
+    }
+    for edit, message in messages.items():
+        head = two_centers.repository.open_pull_request(edit)
+        job = two_centers.repository.run_github_job("pull-request-paths.yml", "paths", head)
+        assert job.status == 1 and message in job.output, job.output
+
+
+def test_a_pull_request_is_compared_with_the_tip_of_the_base_branch(two_centers):
+    """What was merged since the pull request began is not a change of it. A file that was added
+    in both places is a conflict."""
+    repository, start = two_centers.repository, two_centers.repository.base
+
+    def submit_other(clone: Path) -> None:
+        bundle = two_centers.submit(clone, HONEST)
+        change_text(bundle / "result.json")
+
+    honest = repository.open_pull_request(lambda clone: two_centers.submit(clone, HONEST), start)
+    repository.push(lambda clone: two_centers.submit(clone, CHEAT), "refs/heads/main")
+    try:
+        paths = repository.run_github_job("pull-request-paths.yml", "paths", honest)
+        assert paths.status == 0, paths.output
+        repository.push(lambda clone: two_centers.submit(clone, HONEST), "refs/heads/main")
+        nothing = repository.run_github_job("pull-request-paths.yml", "paths", honest)
+        assert (nothing.status, nothing.output) == (
+            1,
+            "refused the pull request changes no file\n",
+        )
+        head = repository.open_pull_request(submit_other, start)
+        job = repository.run_github_job("pull-request.yml", "check", head)
+        assert job.status == 2
+        assert "cannot be merged; rebase it on the base branch" in job.output
+        assert "submissions/honest/h200/run-0003/result.json" in job.read("step-summary.md")
+    finally:
+        run_git(repository.bare, "update-ref", "refs/heads/main", start)
+
+
+@pytest.mark.parametrize("path", sorted(WORKFLOWS.iterdir()), ids=lambda path: path.name)
+def test_a_workflow_has_no_secrets_and_the_rights_that_it_needs(path):
+    workflow = yaml.safe_load(path.read_text())
+    # YAML reads `on` as a truth value.
+    (event,) = workflow[True]
+    assert "secrets." not in path.read_text()
+    assert workflow["permissions"] == {"contents": "read"}
+    rights = {name: job.get("permissions") for name, job in workflow["jobs"].items()}
+    assert {name: value for name, value in rights.items() if value} == {
+        "pull-request-paths.yml": {},
+        "pull-request.yml": {"annotate": {"security-events": "write"}},
+        "publish.yml": {"publish": {"pages": "write", "id-token": "write"}},
+    }[path.name]
+    for job in workflow["jobs"].values():
+        assert job["timeout-minutes"] <= 60
+        for step in job["steps"]:
+            if step.get("uses", "").startswith("actions/checkout@"):
+                assert step["with"]["persist-credentials"] is False
+                # Never the head: not even data of it is in the working tree.
+                base = "${{ github.event.pull_request.base.sha }}"
+                assert step["with"].get("ref") == (None if event == "push" else base)
+    if event == "pull_request_target":
+        assert path.name == "pull-request-paths.yml"
+        assert INSTALL not in path.read_text() and "bench-" not in path.read_text()
+    # Another publisher than GitHub would need a pin by the hash of a commit.
+    assert {name.split("/")[0] for name in list_actions(workflow)} <= {"actions", "github"}
+
+
+def test_the_templates_install_this_version():
+    assert f"\nwattmark[report]=={__version__}\n" in (TEMPLATES / "requirements.txt").read_text()
