@@ -17,6 +17,7 @@ from harness.studies.study_directory import (
     SessionDirectory,
     list_sessions,
 )
+from harness.studies.unsampled import drop_unsampled_models
 from rules.bundle_format.files import read_files
 from rules.bundle_format.records import Json
 from rules.bundle_format.study_load import read_study
@@ -139,7 +140,8 @@ def parse_work(work: Json) -> StudyEntry:
 
 
 def load_base(directory: Path) -> StudyEvidence:
-    """The evidence of the bundle of a study in `directory`. Raises PlanError."""
+    """The evidence of the bundle of a study in `directory`, without the models that have to be
+    measured again. Raises PlanError."""
     evidence, problems = read_study(read_files(directory))
     if evidence is None:
         violation = problems[0].violation
@@ -147,7 +149,7 @@ def load_base(directory: Path) -> StudyEvidence:
             f"{directory}: the study cannot be read: {violation.file} {violation.pointer}: found "
             f"{violation.found}, expected {violation.expected}; bench-check shows all findings"
         )
-    return evidence
+    return drop_unsampled_models(directory, evidence)
 
 
 def load_state(directory: Path) -> StudyState:

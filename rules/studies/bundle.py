@@ -22,7 +22,7 @@ from rules.declarations.system import Accelerator, EnvironmentDeclaration, Syste
 from rules.finding import Problem
 from rules.metrics.energy import MetricsError
 from rules.metrics.intervals import group_by_accelerator
-from rules.protocol import STUDY_METHODS, StudyMethod
+from rules.protocol import CURRENT, STUDY_METHODS, StudyMethod
 from rules.studies.declaration import Session, StudyDeclaration
 from rules.studies.ladder import LadderStep
 from rules.studies.measurements import Measurement, list_measurements
@@ -151,6 +151,20 @@ class StudyBundle:
                 board, samples = self.accelerators[key], self.samples_of[key]
                 windows.append(BoardWindows(session, board, rows, starts_ns, ends_ns, samples))
         return tuple(windows)
+
+    @cached_property
+    def longest_gaps_ms(self) -> Mapping[int, float]:
+        """The longest time without a power reading in the window of each point with the outcome
+        `ok`, by its number. Infinite if the readings do not surround the window."""
+        gaps_ms = {i: math.inf for i, point in enumerate(self.points) if point.outcome == "ok"}
+        for windows in self.windows:
+            gaps_ms |= zip(windows.rows.tolist(), windows.longest_gaps_ms().tolist(), strict=True)
+        return gaps_ms
+
+    def list_unsampled(self) -> list[int]:
+        """The numbers of the points whose windows have a longer gap than the protocol allows."""
+        gaps_ms = self.longest_gaps_ms
+        return [number for number, gap_ms in gaps_ms.items() if gap_ms > CURRENT.max_gap_ms]
 
     @cached_property
     def mean_power_w(self) -> Mapping[int, float]:

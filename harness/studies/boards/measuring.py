@@ -8,11 +8,13 @@ from dataclasses import replace
 import numpy as np
 
 from harness.power.sampler import Sampler, WindowSample
-from harness.studies.boards.worker_process import StudyWorker
+from harness.studies.boards.worker_process import StudyWorker, Window
 from harness.studies.plan import StudySettings
 from harness.studies.records import MeasuredPoint
 from rules.bundle_format.study_records import LADDER, LONG
 from rules.bundle_format.table import Table
+from rules.metrics.power.readings import has_power
+from rules.protocol import CURRENT
 from rules.studies.ladder import LadderStep, choose_long_batches, choose_next_batch
 from rules.studies.metrics.ladder_energy import measure_energies
 from rules.study_contract import BatchRefused, ModelRefused
@@ -20,6 +22,8 @@ from rules.study_contract import BatchRefused, ModelRefused
 FIRST_BATCH_S = 1.0
 """About the longest time of a batch of one image."""
 BURN_IN_BATCH = 64
+MAX_WINDOWS = 3
+"""How often a window is measured while its samples have gaps that the protocol does not allow."""
 
 
 class PowerUnread(Exception):
@@ -95,29 +99,52 @@ class ModelMeter:
             batch // 2, FIRST_BATCH_S
         )
         try:
-            window = self._worker.measure(batch, seconds, min_batches, parts, expected_batch_s)
+            window, samples = self._measure_window(
+                batch, seconds, min_batches, parts, expected_batch_s
+            )
         except BatchRefused as refusal:
             self._log_line(f"batch {batch}: {refusal.outcome}: {refusal}")
             now_ns = time.monotonic_ns()
             return MeasuredPoint(kind, batch, refusal.outcome, now_ns, now_ns)
-        start_ns, end_ns = window.parts[0].start_ns, window.parts[-1].end_ns
+        start_ns, end_ns = window.start_ns, window.end_ns
         point = MeasuredPoint(kind, batch, "ok", start_ns, end_ns, window.peak_bytes, window.parts)
         batches = sum(part.batches for part in window.parts)
         self._batch_s[batch] = point.duration_s / batches
-        joules_per_image = self._measure_energy_j(start_ns, end_ns) / point.items
+        joules_per_image = measure_energy_j(samples, start_ns, end_ns) / point.items
         self._log_line(
             f"{kind} batch {batch}: {point.duration_s:.2f} s, "
             f"{point.items / point.duration_s:.6g} images/s, {1e3 * joules_per_image:.5g} mJ/image"
         )
         return replace(point, joules_per_image=joules_per_image)
 
-    def _measure_energy_j(self, start_ns: int, end_ns: int) -> float:
-        (samples,) = self._sampler.read_window(start_ns, end_ns)
-        table = build_table(samples)
-        (energy_j,) = measure_energies(table, np.array([start_ns]), np.array([end_ns]))
-        if math.isnan(energy_j):
-            raise PowerUnread("the meter gave no power during a window")
-        return float(energy_j)
+    def _measure_window(
+        self, batch: int, seconds: float, min_batches: int, parts: int, expected_batch_s: float
+    ) -> tuple[Window, Table]:
+        """Measure a window, and again if the sampler was stopped during it. Returns the window and
+        its samples. Raises BatchRefused, WorkerDied or SamplerError."""
+        for _ in range(MAX_WINDOWS):
+            window = self._worker.measure(batch, seconds, min_batches, parts, expected_batch_s)
+            (rows,) = self._sampler.read_window(window.start_ns, window.end_ns)
+            samples = build_table(rows)
+            gap_ms = find_longest_gap_ms(samples)
+            if gap_ms <= CURRENT.max_gap_ms:
+                break
+            self._log_line(f"batch {batch}: {gap_ms:.0f} ms without a power reading")
+        return window, samples
+
+
+def find_longest_gap_ms(samples: Table) -> float:
+    """The longest time between two power readings, 0 with fewer than two."""
+    gaps_ns = np.diff(samples.ints("read_ns")[has_power(samples)])
+    return float(gaps_ns.max(initial=0)) / 1e6
+
+
+def measure_energy_j(samples: Table, start_ns: int, end_ns: int) -> float:
+    """The energy of a window. Raises PowerUnread."""
+    (energy_j,) = measure_energies(samples, np.array([start_ns]), np.array([end_ns]))
+    if math.isnan(energy_j):
+        raise PowerUnread("the meter gave no power during a window")
+    return float(energy_j)
 
 
 def build_table(samples: Sequence[WindowSample]) -> Table:

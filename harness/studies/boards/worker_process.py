@@ -41,6 +41,14 @@ class Window:
     parts: tuple[PartWindow, ...]
     peak_bytes: int
 
+    @property
+    def start_ns(self) -> int:
+        return self.parts[0].start_ns
+
+    @property
+    def end_ns(self) -> int:
+        return self.parts[-1].end_ns
+
 
 class StudyWorker:
     """A worker, from its start to its end. The context manager ends it.

@@ -4,6 +4,7 @@ import gzip
 import json
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from click.testing import CliRunner, Result
 from support.harness import fake_study_worker as fake
 from support.harness.session_runs import TESTS
 
+from checker.engine import judge
 from harness.cli import main
 from harness.run.plan import PlanError, RunRequest
 from harness.run.session import RunFailed
@@ -21,8 +23,10 @@ from harness.studies.planning import StudyRequest
 from harness.studies.records import FAILED_PREFIX
 from rules.bundle_format.csv_table import read_table
 from rules.bundle_format.records import SAMPLES_FILE, STUDY
+from rules.bundle_format.seal import seal
 from rules.bundle_format.study_records import POINTS_FILE
 from rules.bundle_format.table import Table
+from rules.studies.bundle import StudyBundle
 from rules.studies.order import order_work
 
 pytestmark = pytest.mark.xdist_group("signals")
@@ -198,3 +202,47 @@ def invoke(*arguments: str) -> Result:
 
 def join_lines(output: str) -> str:
     return " ".join(output.split())
+
+
+def stop_sampler(bundle: Path, architecture: str) -> None:
+    """Remove the samples in the last window of a model, and seal the bundle again."""
+    points = read_points(bundle)
+    last = points.at(points.text("architecture").equals(architecture).nonzero()[0][-1:])
+    start_ns, end_ns = (int(last.ints(name)[0]) for name in ("start_ns", "end_ns"))
+    header, *rows = gzip.decompress((bundle / SAMPLES_FILE).read_bytes()).decode().splitlines()
+    time_place = header.split(",").index("read_ns")
+    kept = [row for row in rows if not start_ns < int(row.split(",")[time_place]) < end_ns]
+    text = "\n".join([header, *kept]) + "\n"
+    (bundle / SAMPLES_FILE).write_bytes(gzip.compress(text.encode(), mtime=0))
+    seal(bundle)
+
+
+def list_unsampled(bundle: Path) -> list[str]:
+    findings = judge(bundle, signed=False).findings
+    return [finding.found for finding in findings if finding.rule == "Y110"]
+
+
+def test_resume_measures_a_model_again_whose_samples_have_a_gap(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    models = ("resnet14t", "resnet26d")
+    request = make_request(",".join(f"{model}@224" for model in models))
+    # Long enough for a gap that does not reach into the next window.
+    first = run_study(tmp_path / "first", replace(request, long_s=0.6))
+    stop_sampler(first, "resnet14t")
+    # A study with short windows is judged as a demo, which Y110 does not judge.
+    monkeypatch.setattr(StudyBundle, "judged_standing", "study")
+    assert any("resnet14t@224" in found for found in list_unsampled(first))
+    second = run_study(tmp_path / "second", make_request(None), first)
+    before, after = read_points(first), read_points(second)
+    sessions = {
+        model: set(after.ints("session")[after.text("architecture").equals(model)].tolist())
+        for model in models
+    }
+    assert sessions == {"resnet14t": {1}, "resnet26d": {0}}
+    assert not list_unsampled(second)
+    assert read_outcomes(second) == dict.fromkeys(models, ("measured", None))
+    kept = before.at(~before.text("architecture").equals("resnet14t"))
+    first_session = after.at(after.ints("session") == 0)
+    for name in ("start_ns", "end_ns", "items", "batch"):
+        assert first_session.ints(name).tolist() == kept.ints(name).tolist()
