@@ -115,9 +115,8 @@ def check_container() -> Check:
     return Check(
         "container",
         None,
-        f"the image of this {image.runtime} container is not known: {image.obstacle}; the check "
-        "will note it (M112)",
-        f"start the container with {CONTAINER_VARIABLE}=sha256:DIGEST (containers/README.md, Run)",
+        f"the bundle will not name the image of this {image.runtime} container: {image.obstacle}",
+        f"start the container with {CONTAINER_VARIABLE}=sha256:DIGEST (containers/README.md)",
     )
 
 

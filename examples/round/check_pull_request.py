@@ -6,7 +6,8 @@
 
 BASE is the tip of the branch that the pull request is for, HEAD that of the pull request. Both are
 commits of the repository in the working directory. Run the script from a checkout of BASE. It reads
-HEAD as objects of git. It neither checks HEAD out nor runs anything of it.
+HEAD as objects of git. It neither checks HEAD out nor runs anything of it. It takes git 2.38 or
+newer.
 
 OUT gets verdict.json, check.sarif, check.xml (JUnit), page/report.html and summary.md, which is the
 text of a comment.
@@ -39,6 +40,16 @@ MOST_CHARACTERS = 20_000
 
 class PullRequestError(Exception):
     """The pull request cannot be checked. The message says why."""
+
+
+class GitError(PullRequestError):
+    """A command of git failed."""
+
+    def __init__(self, arguments: Sequence[str], process: subprocess.CompletedProcess[bytes]):
+        self.status = process.returncode
+        # merge-tree names conflicts on stdout.
+        reason = (process.stderr or process.stdout).decode(errors="replace").strip()
+        super().__init__(f"git {' '.join(arguments)}: {reason}")
 
 
 @dataclass(frozen=True)
@@ -76,12 +87,10 @@ class PullRequest:
 
 
 def run_git(*arguments: str) -> bytes:
-    """Return what git prints. Raises PullRequestError."""
+    """Return what git prints. Raises GitError."""
     process = subprocess.run(["git", *arguments], capture_output=True, check=False)
     if process.returncode != 0:
-        # merge-tree names conflicts on stdout.
-        reason = (process.stderr or process.stdout).decode(errors="replace").strip()
-        raise PullRequestError(f"git {arguments[0]}: {reason}")
+        raise GitError(arguments, process)
     return process.stdout
 
 
@@ -94,9 +103,11 @@ def read_pull_request(base: str, head: str) -> PullRequest:
     )
     try:
         merged = run_git("merge-tree", "--write-tree", "--no-messages", base, head)
-    except PullRequestError as error:
+    except GitError as error:
+        if error.status != 1:
+            raise
         raise PullRequestError(
-            f"the pull request cannot be merged; rebase it on the base branch\n{error}"
+            f"the pull request conflicts with the base branch; rebase it\n{error}"
         ) from None
     tree = merged.decode().split()[0]
     # Without renames: a moved file is one that is removed and one that is added.

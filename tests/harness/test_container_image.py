@@ -131,9 +131,9 @@ def test_an_image_without_a_file_to_hash_is_named(image, make, obstacle):
     found = find()
     assert found.declared is None and str(image) in found.obstacle and obstacle in found.obstacle
     assert str(check_container()) == (
-        f"-   container: the image of this Apptainer container is not known: {found.obstacle}; the "
-        "check will note it (M112); start the container with WATTMARK_CONTAINER=sha256:DIGEST "
-        "(containers/README.md, Run)"
+        f"-   container: the bundle will not name the image of this Apptainer container: "
+        f"{found.obstacle}; start the container with WATTMARK_CONTAINER=sha256:DIGEST "
+        "(containers/README.md)"
     )
 
 
@@ -178,4 +178,4 @@ def test_doctor_shows_the_image(image):
     assert f"ok container Apptainer {DIGEST}" in output
     image.unlink()
     output = " ".join(CliRunner().invoke(main, ["doctor"]).output.split())
-    assert "the image of this Apptainer container is not known" in output
+    assert "the bundle will not name the image of this Apptainer container" in output

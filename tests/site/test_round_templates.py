@@ -3,6 +3,7 @@ center is honest, the other one cheats."""
 
 import json
 import shutil
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -258,7 +259,7 @@ def test_a_pull_request_is_compared_with_the_tip_of_the_base_branch(two_centers)
         head = repository.open_pull_request(submit_other, start)
         job = repository.run_github_job("pull-request.yml", "check", head)
         assert job.status == 2
-        assert "cannot be merged; rebase it on the base branch" in job.output
+        assert "conflicts with the base branch; rebase it" in job.output
         assert "submissions/honest/h200/run-0003/result.json" in job.read("step-summary.md")
     finally:
         run_git(repository.bare, "update-ref", "refs/heads/main", start)
@@ -294,3 +295,24 @@ def test_a_workflow_has_no_secrets_and_the_rights_that_it_needs(path):
 
 def test_the_templates_install_this_version():
     assert f"\nwattmark[report]=={__version__}\n" in (TEMPLATES / "requirements.txt").read_text()
+
+
+def test_a_commit_that_is_not_there_is_named(two_centers):
+    job = two_centers.repository.run_github_job("pull-request-paths.yml", "paths", "0" * 40)
+    assert job.status == 2 and f"{'0' * 40}^{{commit}}: fatal: " in job.output, job.output
+
+
+def test_shellcheck_finds_nothing_in_the_steps():
+    if shutil.which("shellcheck") is None:
+        pytest.skip("no shellcheck on the path")
+    workflows = [yaml.safe_load(path.read_text()) for path in WORKFLOWS.iterdir()]
+    jobs = [job for workflow in workflows for job in workflow["jobs"].values()]
+    scripts = [step["run"] for job in jobs for step in job["steps"] if "run" in step]
+    template = yaml.safe_load((TEMPLATES / ".gitlab-ci.yml").read_text())
+    for name in ("check", "pages"):
+        scripts.append("\n".join([*template[name]["before_script"], *template[name]["script"]]))
+    text = "set -e\n" + "\n".join(scripts)
+    process = subprocess.run(
+        ["shellcheck", "--shell=bash", "-"], input=text, capture_output=True, text=True, check=False
+    )
+    assert process.stdout == ""
