@@ -164,7 +164,7 @@ def _draw_references(metrics: list[_Metric]) -> Any:
         .transform_calculate(reference=f"({values})[metric]")
         .transform_filter("isValid(datum.reference)")
         .mark_rule(stroke=INK, opacity=0.5)
-        .encode(y="reference:Q")
+        .encode(y=alt.Y("reference:Q"))
     )
 
 
@@ -212,8 +212,8 @@ def _build_saving_chart(table: ReportTable) -> Chart | None:
         return place_caps(rows, _make_points(rows, plot), texts, plot)
 
     layers = [
-        reference.mark_rule(stroke=INK, opacity=0.5).encode(y=alt.datum(0)),
-        reference.mark_rule(stroke=INK, opacity=0.5).encode(x=alt.datum(0)),
+        reference.mark_rule(stroke=INK, opacity=0.5).encode(y=alt.YDatum(0)),
+        reference.mark_rule(stroke=INK, opacity=0.5).encode(x=alt.XDatum(0)),
         draw_lines(base.transform_filter("!datum.doubt"), styles, _CAP),
         draw_points(base, styles),
         draw_crosses(base),

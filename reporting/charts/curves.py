@@ -101,7 +101,7 @@ def _build_cap_chart(
         # Repeated runs at a cap give several points. The line goes through their mean.
         .mark_line(strokeWidth=1.4, opacity=1)
         .encode(
-            order=f"{x_key}:Q",
+            order=alt.Order(f"{x_key}:Q"),
             stroke=alt.Stroke("line:N", scale=styles.colour, legend=styles.legend),
             strokeDash=alt.StrokeDash("line:N", scale=styles.dash, legend=styles.legend),
         )
@@ -115,7 +115,7 @@ def _build_cap_chart(
         zero = (
             alt.Chart(alt.InlineData(values=[{}]))
             .mark_rule(stroke=INK, opacity=0.5)
-            .encode(y=alt.datum(0))
+            .encode(y=alt.YDatum(0))
         )
         layers.insert(0, zero)
     chart_spec = build_spec(alt.layer(*layers), height)

@@ -36,7 +36,7 @@ def build_fixed_work_chart(table: ReportTable) -> list[Chart]:
         )
     )
     lines = base.mark_line(strokeWidth=1.4, opacity=1).encode(
-        order=f"{_BATCH}:Q",
+        order=alt.Order(f"{_BATCH}:Q"),
         stroke=alt.Stroke("line:N", scale=styles.colour, legend=styles.legend),
         strokeDash=alt.StrokeDash("line:N", scale=styles.dash, legend=styles.legend),
     )

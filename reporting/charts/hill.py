@@ -157,7 +157,9 @@ def _draw_curves(base: Any, styles: LineStyles, is_small: bool) -> list[Any]:
     )
     rings = [
         ring.transform_filter("datum.standing != 'published'"),
-        ring.transform_filter("datum.standing == 'published'").encode(strokeDash=alt.value([3, 2])),
+        ring.transform_filter("datum.standing == 'published'").encode(
+            strokeDash=alt.StrokeDashValue([3, 2])
+        ),
     ]
     return [
         draw_lines(base.transform_filter("!datum.doubt"), styles, _CAP, legend=not is_small),

@@ -85,8 +85,8 @@ def _build_chart(table: ReportTable, key: str, name: str, title: str, better: An
         # Repeats at one load give several points. The line goes through their mean.
         .mark_line(strokeWidth=1.4, opacity=1)
         .encode(
-            order=f"{_LOAD}:Q",
-            detail="cap_w:N",
+            order=alt.Order(f"{_LOAD}:Q"),
+            detail=alt.Detail("cap_w:N"),
             stroke=alt.Stroke("line:N", scale=styles.colour, legend=styles.legend),
             strokeDash=alt.StrokeDash("line:N", scale=styles.dash, legend=styles.legend),
         )

@@ -188,7 +188,7 @@ def draw_lines(base: Any, styles: LineStyles, order: str, legend: bool = True) -
     """Lines through the points of each line, in the order of the column `order`."""
     legend_spec = styles.legend if legend else None
     return base.mark_line(strokeWidth=1.3).encode(
-        order=f"{order}:Q",
+        order=alt.Order(f"{order}:Q"),
         stroke=alt.Stroke("line:N", scale=styles.colour, legend=legend_spec),
         strokeDash=alt.StrokeDash("line:N", scale=styles.dash, legend=legend_spec),
     )
@@ -209,12 +209,17 @@ def draw_points(
         stroke=alt.Stroke(f"{field}:N", scale=styles.colour, legend=legend_spec),
         fill=alt.Fill(f"{field}:N", scale=styles.colour, legend=legend_spec),
         shape=alt.Shape(f"{field}:N", scale=styles.shape, legend=legend_spec),
-        fillOpacity=alt.when("datum.doubt || datum.withheld || datum.implausible")
-        .then(alt.value(0))
-        .when("datum.standing == 'published' || datum.provenance == 'simulated'")
-        .then(alt.value(FAINT))
-        .otherwise(alt.value(1)),
-        size=alt.condition(large_if, alt.value(190), alt.value(60)),
+        fillOpacity=alt.FillOpacityValue(
+            1,
+            condition=[
+                {"test": "datum.doubt || datum.withheld || datum.implausible", "value": 0},
+                {
+                    "test": "datum.standing == 'published' || datum.provenance == 'simulated'",
+                    "value": FAINT,
+                },
+            ],
+        ),
+        size=alt.SizeValue(60, condition={"test": large_if, "value": 190}),
     )
 
 
@@ -228,11 +233,11 @@ def draw_crosses(base: Any) -> Any:
 def build_spec(chart: Any, height: int = HEIGHT) -> Json:
     """The Vega-Lite of a chart that is as wide as its container. It always has layers."""
     layered_chart = chart if isinstance(chart, alt.LayerChart) else alt.layer(chart)
-    sized_chart = layered_chart.properties(
-        width="container", height=height, autosize={"type": "fit-x", "contains": "padding"}
-    )
+    # The method `properties` would copy all layers.
+    layered_chart.width, layered_chart.height = "container", height
+    layered_chart.autosize = {"type": "fit-x", "contains": "padding"}
     # The tests validate every kind of chart, so a report need not.
-    chart_spec: Json = sized_chart.to_dict(validate=False)
+    chart_spec: Json = layered_chart.to_dict(validate=False)
     # The page holds schema version and configuration once, not in every spec.
     chart_spec.pop("$schema", None)
     chart_spec.pop("config", None)

@@ -7,6 +7,7 @@ import json
 import re
 import zlib
 from collections.abc import Sequence
+from functools import cache
 from importlib.resources import files
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -16,8 +17,9 @@ from reporting.report_table import escape_invisible
 from reporting.sections.cells import count_findings, pluralize
 
 
+@cache
 def make_environment() -> Environment:
-    """The environment of the templates."""
+    """The environment of the templates, which compiles each of them once."""
     environment = Environment(
         loader=PackageLoader("reporting"),
         # Bundles come from strangers, so all their text is escaped.

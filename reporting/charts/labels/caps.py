@@ -101,5 +101,5 @@ def draw_labels(base: Any, labels: Sequence[Label], font_px: float, condition: s
             fontSize=font_px,
             opacity=alt.ExprRef(f"{condition} ? 1 : 0"),
         )
-        .encode(text="label:N")
+        .encode(text=alt.Text("label:N"))
     )

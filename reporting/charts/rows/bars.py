@@ -64,7 +64,7 @@ def build_energy_chart(table: ReportTable) -> list[Chart]:
     # Without its interval, a small difference of two points would look like a result.
     interval = base.mark_rule(strokeWidth=2, opacity=1).encode(
         x=make_axis(f"{key}_low"),
-        x2=f"{key}_high:Q",
+        x2=alt.X2(f"{key}_high:Q"),
         stroke=alt.Stroke("line:N", scale=styles.colour, legend=None),
     )
     # No legend: the name of each run is written above its mark.
@@ -130,13 +130,15 @@ def build_scaling_chart(table: ReportTable) -> list[Chart]:
 
     bar = base.mark_bar(height=10, strokeWidth=1.5, tooltip={"content": "data"}).encode(
         x=make_axis("zero"),
-        x2=f"{key}:Q",
+        x2=alt.X2(f"{key}:Q"),
         fill=alt.Fill("line:N", scale=styles.colour, legend=None),
         stroke=alt.Stroke("line:N", scale=styles.colour, legend=None),
         # A filled bar in doubt would look like a measured speed-up.
-        fillOpacity=alt.condition(COMPARED, alt.value(0.85), alt.value(0)),
+        fillOpacity=alt.FillOpacityValue(0, condition={"test": COMPARED, "value": 0.85}),
     )
-    interval = base.mark_rule(strokeWidth=1.5).encode(x=make_axis(f"{key}_low"), x2=f"{key}_high:Q")
+    interval = base.mark_rule(strokeWidth=1.5).encode(
+        x=make_axis(f"{key}_low"), x2=alt.X2(f"{key}_high:Q")
+    )
     perfect_scaling = base.mark_tick(thickness=2, size=18, opacity=1).encode(x=make_axis("count"))
     layers = [
         *_shade_around(base, drawn_rows, "count", make_axis),
@@ -182,7 +184,7 @@ def build_tuned_chart(table: ReportTable) -> list[Chart]:
 
     # A line between two marks shows which of them belong together.
     connector = base.mark_rule(strokeWidth=1, opacity=1).encode(
-        x=make_axis(baseline_key), x2=f"{key}:Q"
+        x=make_axis(baseline_key), x2=alt.X2(f"{key}:Q")
     )
     baseline = base.mark_tick(thickness=2, size=18, opacity=1).encode(x=make_axis(baseline_key))
     layers = [

@@ -63,14 +63,16 @@ def write_names(base: Any) -> Any:
     return (
         base.transform_aggregate(groupby=["place", "name"])
         .mark_text(**NAME_STYLE)
-        .encode(text="name:N")
+        .encode(text=alt.Text("name:N"))
     )
 
 
 def shade(base: Any, start: Any, end: str) -> Any:
     """Shade in each row what cannot be told apart because of the spread between boards, from the
     axis `start` to the field `end`."""
-    return base.mark_bar(height=_SPAN_PX, fill=INK, opacity=0.13).encode(x=start, x2=f"{end}:Q")
+    return base.mark_bar(height=_SPAN_PX, fill=INK, opacity=0.13).encode(
+        x=start, x2=alt.X2(f"{end}:Q")
+    )
 
 
 def note_limit(count: int, what: str = "rows of the table") -> str:

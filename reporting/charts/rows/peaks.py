@@ -45,7 +45,9 @@ def _build_achieved_chart(table: ReportTable) -> list[Chart]:
         return make_zero_axis(alt.X, field, table.get_column(key).label, highest)
 
     # The length that is missing is what the run leaves unused.
-    below_peak = base.mark_rule(strokeWidth=0.7).encode(x=make_axis(key), x2=f"{peak_key}:Q")
+    below_peak = base.mark_rule(strokeWidth=0.7).encode(
+        x=make_axis(key), x2=alt.X2(f"{peak_key}:Q")
+    )
     peak = base.mark_tick(thickness=2, size=16, opacity=1).encode(x=make_axis(peak_key))
     points = base.encode(x=make_axis(key))
     layers = [
@@ -83,7 +85,7 @@ def _write_shares(base: Any, key: str, make_axis: Callable[[str], Any]) -> Any:
         )
         .transform_calculate(share_text="format(datum.share, '.3r') + ' %'")
         .mark_text(align="left", baseline="top", dx=-3, dy=4, fontSize=10)
-        .encode(x=make_axis("achieved"), text="share_text:N")
+        .encode(x=make_axis("achieved"), text=alt.Text("share_text:N"))
     )
 
 
@@ -99,7 +101,9 @@ def _build_naive_chart(table: ReportTable) -> Chart:
     def make_axis(field: str) -> Any:
         return make_zero_axis(alt.X, field, title, highest)
 
-    above_naive = base.mark_rule(strokeWidth=0.7).encode(x=make_axis("naive"), x2=f"{key}:Q")
+    above_naive = base.mark_rule(strokeWidth=0.7).encode(
+        x=make_axis("naive"), x2=alt.X2(f"{key}:Q")
+    )
     naive = base.mark_tick(thickness=2, size=16, opacity=1).encode(x=make_axis("naive"))
     points = base.encode(x=make_axis(key))
     layers = [

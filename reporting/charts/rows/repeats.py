@@ -130,9 +130,11 @@ def _draw_settings(base: Any, table: ReportTable, make_axis: Callable[[str], Any
         name=f"datum.setting + ': ' + format(datum.mean, '.4~r') + ' {unit}, n = ' + datum.runs",
     )
     return [
-        settings.mark_rule(strokeWidth=2, opacity=0.6).encode(x=make_axis("low"), x2="high:Q"),
+        settings.mark_rule(strokeWidth=2, opacity=0.6).encode(
+            x=make_axis("low"), x2=alt.X2("high:Q")
+        ),
         settings.mark_tick(thickness=2, size=14, opacity=1).encode(x=make_axis("zero")),
-        settings.mark_text(**NAME_STYLE).encode(text="name:N"),
+        settings.mark_text(**NAME_STYLE).encode(text=alt.Text("name:N")),
     ]
 
 
@@ -142,5 +144,5 @@ def _name_boards(base: Any) -> Any:
         base.transform_aggregate(groupby=["place", "board"])
         .transform_calculate(name=_BOARD_NAME)
         .mark_text(align="left", baseline="middle", x=2, fontSize=10)
-        .encode(text="name:N")
+        .encode(text=alt.Text("name:N"))
     )

@@ -62,12 +62,12 @@ def build_trace_chart(table: ReportTable) -> list[Chart]:
         fillOpacity=0.3,
         stroke=hue,
         strokeWidth=0.6,
-    ).encode(x=x, y=y, y2="high_w:Q")
+    ).encode(x=x, y=y, y2=alt.Y2("high_w:Q"))
     # A bin is often narrower than the pointer and its area low. A transparent rectangle over the
     # full height shows the tooltip anyway.
     hover_layer = (
         base.mark_rect(opacity=0, fill=INK, tooltip={"content": "data"})
-        .encode(x=x, x2="to_s:Q")
+        .encode(x=x, x2=alt.X2("to_s:Q"))
         .properties(name=HOVER_LAYER)
     )
     mean = (
@@ -115,7 +115,7 @@ def _shade_epochs(base: Any) -> Any:
         .mark_rect(opacity=0.18)
         .encode(
             x=alt.X("begin:Q", title="time, s"),
-            x2="end:Q",
+            x2=alt.X2("end:Q"),
             fill=alt.Fill(
                 "look:N",
                 scale=alt.Scale(domain=list(_EPOCHS), range=list(_EPOCHS.values())),
@@ -140,7 +140,7 @@ def _draw_limits(base: Any, scale: alt.Scale, row: Mapping[str, Value]) -> list[
         left = {"cap_w": 6, "rated_w": 60, "control_w": 120, "idle_w": 6}[key]
         text = first_bin.mark_text(
             align="left", baseline="bottom", dy=-2, x=left, fontSize=11, text=name
-        ).encode(y=f"{key}:Q")
+        ).encode(y=alt.Y(f"{key}:Q"))
         layers += [line, text]
     return layers
 
@@ -189,7 +189,7 @@ def _build_node_chart(table: ReportTable, count: int) -> Chart:
     published = base.transform_filter("datum.p25_w == null")
     reach = published.mark_rule(strokeWidth=1.5, strokeDash=[5, 3]).encode(
         x=make_axis("median_w"),
-        x2="max_w:Q",
+        x2=alt.X2("max_w:Q"),
         stroke=alt.Stroke("line:N", scale=styles.colour, legend=None),
     )
     # A published median is filled, a maximum hollow, a mean a diamond.
@@ -200,7 +200,7 @@ def _build_node_chart(table: ReportTable, count: int) -> Chart:
             x=make_axis(key),
             stroke=alt.Stroke("line:N", scale=styles.colour, legend=None),
             fill=alt.Fill("line:N", scale=styles.colour, legend=None),
-            fillOpacity=alt.value(opacity),
+            fillOpacity=alt.FillOpacityValue(opacity),
         )
         for key, shape, opacity in (
             ("median_w", "triangle-up", 1),
@@ -234,12 +234,12 @@ def _draw_boxes(base: Any, make_axis: Callable[[str], Any], styles: LineStyles) 
     """The percentiles of each row. A density curve would depend on a bandwidth."""
     hue = alt.Fill("line:N", scale=styles.colour, legend=None)
     outline = alt.Stroke("line:N", scale=styles.colour, legend=None)
-    whisker = base.mark_rule(strokeWidth=1).encode(x=make_axis("min_w"), x2="max_w:Q")
+    whisker = base.mark_rule(strokeWidth=1).encode(x=make_axis("min_w"), x2=alt.X2("max_w:Q"))
     outer_box = base.mark_bar(height=5, fillOpacity=0.3, strokeWidth=1).encode(
-        x=make_axis("p5_w"), x2="p95_w:Q", fill=hue, stroke=outline
+        x=make_axis("p5_w"), x2=alt.X2("p95_w:Q"), fill=hue, stroke=outline
     )
     box = base.mark_bar(height=11, tooltip={"content": "data"}).encode(
-        x=make_axis("p25_w"), x2="p75_w:Q", fill=hue
+        x=make_axis("p25_w"), x2=alt.X2("p75_w:Q"), fill=hue
     )
     median = base.mark_tick(thickness=2, size=15, opacity=1).encode(x=make_axis("median_w"))
     return [whisker, outer_box, box, median]
