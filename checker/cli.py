@@ -13,6 +13,12 @@ from typing import TYPE_CHECKING
 import click
 
 from checker import CheckerError
+from checker.command_line.completion import (
+    CommandOrPaths,
+    complete_from,
+    is_completing,
+    list_rules_and_families,
+)
 from checker.formats import FORMATS
 from checker.options import EXPECT_HEAD, KEYRING, LOCAL
 from checker.terminal import FAILED, INTERNAL, PARTIAL, run_program
@@ -38,6 +44,9 @@ _COMMAND_LIST = "\n".join(f"  bench-check {name:<10}{text}" for name, (_, text) 
 def main() -> None:
     """Run `bench-check` with the arguments of the process. A directory with the name of a command
     is checked as `./explain`."""
+    if is_completing("bench-check"):
+        descriptions = {name: text for name, (_, text) in COMMANDS.items()}
+        run_program(CommandOrPaths(check, descriptions, load), "bench-check", [])
     name, *rest = sys.argv[1:] or [""]
     is_command = name in COMMANDS
     command = load(name) if is_command else check
@@ -94,9 +103,16 @@ def _require_paths(
     "--select",
     multiple=True,
     metavar="RULES",
+    shell_complete=complete_from(list_rules_and_families, in_list=True),
     help="Show only these rules: ids, names or letters of families, separated by commas.",
 )
-@click.option("--ignore", multiple=True, metavar="RULES", help="Leave these rules out.")
+@click.option(
+    "--ignore",
+    multiple=True,
+    metavar="RULES",
+    shell_complete=complete_from(list_rules_and_families, in_list=True),
+    help="Leave these rules out.",
+)
 @click.option(
     "--baseline",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),

@@ -6,13 +6,14 @@ from difflib import get_close_matches
 
 import click
 
+from checker.command_line.completion import complete_from, list_rules
 from rules import VERSION
 from rules.registry import rules_by_id
 from rules.rule import FAMILIES, Rule
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("rule")
+@click.argument("rule", shell_complete=complete_from(list_rules))
 def explain(rule: str) -> None:
     """Print the page of RULE, given by id (W103) or name."""
     explained = find_rule(rule)

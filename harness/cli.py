@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 import click
 
+from checker.command_line.completion import SHELLS, format_script
 from checker.options import KEY, PRINCIPAL, parse_percent
 from checker.terminal import run_program
 from harness import __version__
@@ -27,8 +28,8 @@ from harness.cli_options import (
     add_shared_options,
     make_request,
     refuse_other_options,
-    report_errors,
 )
+from harness.commands.errors import report_errors
 from harness.commands.study import study
 from harness.commands.sweep import sweep
 from harness.power_logs.commands import attach_power, power_log
@@ -292,6 +293,13 @@ def workloads() -> None:
             workload.implementation or "none yet",
         )
     Console(width=None if sys.stdout.isatty() else 200).print(table)
+
+
+@main.command()
+@click.argument("shell", type=click.Choice(SHELLS))
+def completion(shell: str) -> None:
+    """Print the script with which SHELL completes the three programs (docs/install.md)."""
+    click.echo(format_script(shell), nl=False)
 
 
 main.add_command(sweep)

@@ -1,25 +1,19 @@
-"""What the commands of bench-submit share: options, the values that the command line gives them,
-and the messages and exit codes of errors."""
+"""The options that commands of bench-submit share, and the values that the command line gives
+them."""
 
 import contextlib
 import math
 import re
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.core import ParameterSource
 
+from checker.command_line.completion import complete_from, list_variants, list_workloads
 from checker.command_line.config import DEFAULT_OUT
 from checker.options import SiteOption
-from checker.terminal import (
-    UNWRITABLE,
-    UnavailableError,
-    UnwritableError,
-    describe_unwritable,
-)
 
 if TYPE_CHECKING:
     from harness.run.plan import RunRequest
@@ -37,11 +31,28 @@ def parse_cap(context: click.Context, option: click.Parameter, text: str) -> flo
     raise click.BadParameter(f"{text}: give watts, or as-found")
 
 
+def _list_meters(_: click.Context) -> dict[str, str]:
+    from harness.power.sources import source_names
+
+    return dict.fromkeys(source_names(), "")
+
+
+def _list_simulated_boards(_: click.Context) -> dict[str, str]:
+    from harness.simulation.board_models import MODELS
+
+    return {name: model.name for name, model in MODELS.items()}
+
+
 METER_HELP = (
     "power meter: nvidia, amd, rapl or one of your own (docs/write-a-meter.md)  "
     "[default: the first that can be used here]"
 )
-METER = click.option("--meter", metavar="NAME[:ARGUMENT]", help=METER_HELP)
+METER = click.option(
+    "--meter",
+    metavar="NAME[:ARGUMENT]",
+    shell_complete=complete_from(_list_meters),
+    help=METER_HELP,
+)
 SYSTEM = click.option(
     "--system",
     cls=SiteOption,
@@ -95,6 +106,7 @@ SMOKE = click.option(
 SIMULATE = click.option(
     "--simulate",
     metavar="MODEL",
+    shell_complete=complete_from(_list_simulated_boards),
     help="simulated accelerators: h100, h200 or mi300x, optionally with faults, as in "
     "h200,drop=5 (docs/simulated.md); never compared",
 )
@@ -145,6 +157,7 @@ _RUN_SETTINGS = (
         "variant",
         default="tuned",
         show_default=True,
+        shell_complete=complete_from(list_variants),
         help="as `workloads` lists them; --like mayr takes the settings of a publication "
         "(docs/mayr.md)",
     ),
@@ -243,7 +256,7 @@ _REPRODUCE_OPTIONS = (
 )
 
 
-WORKLOAD = click.argument("workload", required=False)
+WORKLOAD = click.argument("workload", required=False, shell_complete=complete_from(list_workloads))
 
 
 def add_run_settings(command: Command) -> Command:
@@ -352,46 +365,3 @@ def format_run_arguments(context: click.Context, run: click.Command) -> list[str
             for item in value if parameter.multiple else [value]:
                 arguments += [parameter.opts[-1], str(item)]
     return arguments
-
-
-@contextlib.contextmanager
-def report_errors() -> Iterator[None]:
-    """Turn the errors of a run into messages and exit codes: 1 for a failure, 2 for wrong usage, 3
-    for what this machine cannot do or write, 128 + N for signal N."""
-    from harness.host_load import HostLoadError
-    from harness.interrupts import Interrupted
-    from harness.power.caps.restore import RestoreError
-    from harness.power.caps.watchdog import WatchdogError
-    from harness.power.reading_process import SamplerError, SamplesUnwritable
-    from harness.power.source import MeterError, MeterNameError
-    from harness.run.cluster import ClusterError
-    from harness.run.plan import MachineError, PlanError
-    from harness.run.session import RunFailed, RunUnwritable
-
-    try:
-        yield
-    except (RunUnwritable, SamplesUnwritable) as error:
-        raise UnwritableError(str(error)) from None
-    # RestoreError and WatchdogError come first, because they are MeterErrors but failures of a run.
-    except (
-        RunFailed,
-        RestoreError,
-        WatchdogError,
-        ClusterError,
-        SamplerError,
-        HostLoadError,
-    ) as error:
-        raise click.ClickException(str(error)) from None
-    except OSError as error:
-        if error.errno in UNWRITABLE:
-            raise UnwritableError(describe_unwritable(error)) from None
-        raise click.ClickException(str(error)) from None
-    # MeterNameError comes first, because it is a MeterError, and MachineError before PlanError.
-    except MeterNameError as error:
-        raise click.UsageError(str(error)) from None
-    except (MachineError, MeterError) as error:
-        raise UnavailableError(str(error)) from None
-    except PlanError as error:
-        raise click.UsageError(str(error)) from None
-    except Interrupted as interrupt:
-        sys.exit(128 + interrupt.number)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, NoReturn
 
 import click
 
+from checker.command_line.completion import CommandOrPaths, is_completing
 from checker.options import KEYRING, LOCAL
 from checker.terminal import (
     FAILED,
@@ -40,11 +41,19 @@ _DIRECTORY = click.Path(file_okay=False, path_type=Path)
 def start() -> NoReturn:
     """Run `bench-report` with the arguments of the process. A directory called `compare` is
     reported on as `./compare`."""
+    if is_completing("bench-report"):
+        commands = {"compare": "compare two bundles, systems or rounds"}
+        run_program(CommandOrPaths(main, commands, load_command), "bench-report", [])
     if sys.argv[1:2] == ["compare"]:
-        from reporting.rounds.command import compare
-
-        run_program(compare, "bench-report compare", sys.argv[2:])
+        run_program(load_command("compare"), "bench-report compare", sys.argv[2:])
     run_program(main, "bench-report", sys.argv[1:])
+
+
+def load_command(name: str) -> click.Command:
+    """Import the command called `name`, of which there is one."""
+    from reporting.rounds.command import compare
+
+    return compare
 
 
 @click.command(

@@ -11,6 +11,7 @@ from typing import TypeVar
 import click
 
 from checker import CheckerError
+from checker.command_line.completion import complete_from, list_rules
 from checker.engine import judge_all
 from checker.find import display_path
 from checker.formats.common import format_withdrawal
@@ -111,7 +112,7 @@ def withdraw(bundle: Path, key: Path, principal: str, reason: str) -> None:
 
 
 @click.command(context_settings=_HELP)
-@click.argument("rule")
+@click.argument("rule", shell_complete=complete_from(list_rules))
 @_PATHS
 @KEY
 @PRINCIPAL

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from checker.command_line.completion import complete_from, list_models
 from harness.cli_options import (
     CAP,
     GPUS,
@@ -18,8 +19,8 @@ from harness.cli_options import (
     SYSTEM,
     is_given,
     make_request,
-    report_errors,
 )
+from harness.commands.errors import report_errors
 
 _UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
@@ -44,6 +45,7 @@ def study() -> None:
 @study.command("image-inference")
 @click.option(
     "--models",
+    shell_complete=complete_from(list_models, in_list=True),
     metavar="curated|all|GLOB,…|FILE",
     help="models and input sizes to measure (docs/image-inference.md)  [default: curated]",
 )

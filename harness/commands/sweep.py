@@ -6,14 +6,15 @@ from typing import Any
 
 import click
 
+from checker.command_line.completion import complete_from, list_precisions, list_variants
 from harness.cli_options import (
     WORKLOAD,
     add_shared_options,
     format_run_arguments,
     make_request,
     refuse_other_options,
-    report_errors,
 )
+from harness.commands.errors import report_errors
 
 
 @click.command()
@@ -35,11 +36,13 @@ from harness.cli_options import (
 @click.option(
     "--precision",
     metavar="NAME,…",
+    shell_complete=complete_from(list_precisions, in_list=True),
     help="precisions; each stands for the variant that has it",
 )
 @click.option(
     "--variant",
     metavar="NAME,…",
+    shell_complete=complete_from(list_variants, in_list=True),
     help="as `workloads` lists them  [default: tuned]",
 )
 @click.option("--gpus", metavar="VALUES", help="accelerators of this node  [default: 1]")
