@@ -50,12 +50,17 @@ class _Numbering:
 
 def group_by_setup(results: Iterable[ModelResult]) -> dict[Setup, list[ModelResult]]:
     """The results of each setup: measured setups first, then published, short and
-    simulated ones."""
+    simulated ones. Of these, the setup with the most results comes first."""
     groups: dict[Setup, list[ModelResult]] = {}
     for result in results:
         groups.setdefault(result.setup, []).append(result)
     order = ("measured", "published", DEMO, SIMULATED)
-    return dict(sorted(groups.items(), key=lambda group: order.index(group[0].provenance)))
+
+    def key(group: tuple[Setup, list[ModelResult]]) -> tuple[int, int]:
+        setup, results = group
+        return order.index(setup.provenance), -len(results)
+
+    return dict(sorted(groups.items(), key=key))
 
 
 def build_dataset(groups: Mapping[Setup, Sequence[ModelResult]]) -> Json:

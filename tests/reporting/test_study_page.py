@@ -213,6 +213,16 @@ def test_the_dataset_has_each_name_once_and_four_digits() -> None:
     assert "latency_s" not in dataset["results"][0]
 
 
+def test_the_largest_measured_setup_comes_first() -> None:
+    small = make_result("resnet50", 0.1, 80)
+    large = [in_setup(make_result(f"model{n}", 0.1, 80), engine="eager") for n in range(2)]
+    published = [
+        in_setup(make_result(f"model{n}", 0.1, 80), provenance="published") for n in range(3)
+    ]
+    groups = group_by_setup([*published, small, *large])
+    assert [len(results) for results in groups.values()] == [2, 1, 3]
+
+
 def test_a_page_of_all_models_on_five_setups_fits_its_limit(published: PublishedStudy) -> None:
     """benchmarks/studies/study_page.py measures the whole page: 1.48 MB, 1.3 MB of it this."""
     tenth = published.results[:1266:10]
