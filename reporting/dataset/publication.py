@@ -5,9 +5,9 @@ Sources: Croissant Format Specification 1.0, MLCommons; RO-Crate Metadata Specif
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, time
-from hashlib import sha256
+from hashlib import file_digest
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -73,7 +73,7 @@ def _build_croissant(mlc: Any, description: Description, directory: Path) -> Jso
             content_url=table.file,
             content_size=f"{(directory / table.file).stat().st_size} B",
             encoding_formats=["application/x-parquet"],
-            sha256=sha256((directory / table.file).read_bytes()).hexdigest(),
+            sha256=_hash_file(directory / table.file),
         )
         for table in TABLES
     ]
@@ -91,6 +91,11 @@ def _build_croissant(mlc: Any, description: Description, directory: Path) -> Jso
     )
     document: Json = metadata.to_json()
     return document
+
+
+def _hash_file(path: Path) -> str:
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()
 
 
 def _cite(description: Description) -> str:
@@ -132,19 +137,18 @@ def _build_crate(rocrate: Any, round: Round, description: Description, directory
     crate = rocrate.ROCrate(version=CRATE_VERSION)
     crate.name, crate.description = description.title, description.description
     crate.datePublished = description.date.isoformat()
-    crate.license = _add_entity(
-        crate, description.license_url, "CreativeWork", name=description.license
+    _add_entities(
+        crate, "license", "CreativeWork", [(description.license_url, description.license)]
     )
-    crate.creator = [
-        _add_entity(crate, f"#center-{place}", "Organization", name=name)
-        for place, name in enumerate(description.creators, 1)
-    ]
+    _add_entities(
+        crate,
+        "author",
+        "Organization",
+        ((f"#center-{place}", name) for place, name in enumerate(description.creators, 1)),
+    )
     if description.url:
         crate.root_dataset["url"] = description.url
-    crate.root_dataset["citation"] = [
-        _add_entity(crate, url, "ScholarlyArticle", name=authors)
-        for authors, url in _list_publications(round)
-    ]
+    _add_entities(crate, "citation", "ScholarlyArticle", _list_publications(round))
     for name, text in _describe_files():
         crate.add_file(
             directory / name,
@@ -159,13 +163,19 @@ def _build_crate(rocrate: Any, round: Round, description: Description, directory
     return document
 
 
-def _add_entity(crate: Any, id: str, type: str, **properties: str) -> Any:
-    return crate.add_jsonld({"@id": id, "@type": type, **properties})
+def _add_entities(
+    crate: Any, property: str, type: str, entities: Iterable[tuple[str, str]]
+) -> None:
+    """Add entities with these ids and names, as values of a property of the data set."""
+    values = [crate.add_jsonld({"@id": id, "@type": type, "name": name}) for id, name in entities]
+    if values:
+        # RO-Crate asks for no list around a single value.
+        crate.root_dataset[property] = values if len(values) > 1 else values[0]
 
 
 def _list_publications(round: Round) -> Iterator[tuple[str, str]]:
-    """Authors and address of each publication whose figures are in the data set."""
-    published = round.figures[["system", "url"]].dropna().drop_duplicates()
+    """Address and authors of each publication whose figures are in the data set."""
+    published = round.figures[["url", "system"]].dropna().drop_duplicates("url")
     yield from published.itertuples(index=False, name=None)
 
 

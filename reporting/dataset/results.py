@@ -1,5 +1,6 @@
 """The columns of `figures`: one row per accepted run and per published figure."""
 
+from functools import partial
 from pathlib import Path
 
 from checker.find import resolve
@@ -139,7 +140,7 @@ def _make_percentile_columns(name: str, meaning: str) -> tuple[ResultColumn, ...
             "number",
             "s",
             f"{title} {meaning} in serving",
-            lambda row, rank=rank: read(row, rank),  # type: ignore[misc]
+            partial(read, rank=rank),
         )
         for rank, title in (
             ("p50", "median"),
