@@ -107,6 +107,12 @@ PARTS
   document.addEventListener("wattmark:filter", () => {
     for (const figure of charts.keys()) observer.observe(figure);
   });
+  // On paper, a chart is half as wide as the text. A narrower chart keeps its letters larger.
+  const PRINTED_PX = 500;
+  addEventListener("beforeprint", () => {
+    for (const { view, live } of charts.values()) if (live.clientWidth > PRINTED_PX) view.width(PRINTED_PX).run();
+  });
+  addEventListener("afterprint", () => charts.forEach(fitWidth));
   const observe = (container) => { for (const figure of container.querySelectorAll("figure.chart:not([data-drawn])")) observer.observe(figure); };
   document.addEventListener("wattmark:unfold", ({ detail }) => observe(detail));
 })();
