@@ -37,6 +37,7 @@ from support.report.report_runs import add_sweep, convert_to_baseline, make_run_
 
 from checker.engine import judge_all
 from reporting.cli import main
+from reporting.sections.sweeps.relative import RELATIVE_COLUMNS
 from reporting.traces import MAX_BINS
 from rules.boards import find_board
 from rules.finding import Severity
@@ -46,6 +47,7 @@ from rules.metrics.sweeps.peaks import find_measured_peak, fit_quadratic_peak
 from rules.metrics.sweeps.points import combine
 
 pytestmark = pytest.mark.xdist_group("trace")  # one test process builds its page, once
+RELATIVE_KEYS = {column.key for column in RELATIVE_COLUMNS}
 SUBMISSIONS = Path(__file__).parents[2] / "submissions"
 
 
@@ -138,6 +140,9 @@ def test_every_number_of_a_result_is_that_of_the_rules(whole: ReportPage) -> Non
             source = SOURCES_BY_ROW[kind](row) if kind in SOURCES_BY_ROW else SOURCES[kind]
             wanted = list_facets(result) | source(whole, result)
             name = f"{row.get('line') or row} in {table.id}"
+            if kind == "results":
+                # A table without these columns would hold no wrong number.
+                assert {key for key in wanted if key in RELATIVE_KEYS} <= row.keys(), name
             seen[kind] = seen.get(kind, 0) + agree(row, wanted, name)
             traced.add(id(result))
     assert seen.keys() == {*SOURCES, *SOURCES_BY_ROW} and min(seen.values()) >= 8, (
