@@ -207,7 +207,7 @@ def add_relative_figures(page: ReportPage, result: Result) -> Numbers:
     else:
         key = (result.workload, result.system, result.model)
         line = [r for r in page.results if (r.workload, r.system, r.model) == key]
-    if len({r.cap_w for r in line}) == 1:
+    if len({r.cap_w for r in line}) == 1 or result.forbids_comparison:
         return numbers
     try:
         default_cap_w = get_default_cap_w(line) if result.bundle else get_board_cap_w(result.model)

@@ -49,6 +49,8 @@ class Result:
     """The figures that follow from this result alone, by the key of their column."""
     within_limits: bool = True
     """Of a printed row, whether the cap held and the throughput is possible."""
+    forbids_comparison: bool = False
+    """Of a printed row, whether its caution forbids the comparison with any other."""
     bundle: Bundle | None = None
     verdict: Verdict | None = None
 
@@ -252,4 +254,5 @@ def read_paper(paper: Any) -> Iterable[Result]:
             may_win=comparable and "comparison" not in row,
             numbers=figures | {"node_items_per_joule_assumed": with_node_overhead(rate, cap_w)},
             within_limits=within_limits,
+            forbids_comparison=row.get("comparison") == "none",
         )
