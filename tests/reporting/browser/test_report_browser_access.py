@@ -51,21 +51,48 @@ def set_width(page: Any, width: int) -> None:
       .every((live) => Math.abs(live.clientWidth - live.querySelector("svg").clientWidth) < 9)""")
 
 
-def test_labels_of_all_charts_overlap_no_label_and_no_point(drawn_page: Any) -> None:
+def test_labels_of_all_charts_overlap_no_label_no_point_and_no_bar(drawn_page: Any) -> None:
     for width in (1440, 390):
         set_width(drawn_page, width)
         charts = drawn_page.evaluate(_FIND_OVERLAPS)
         assert len(charts) == drawn_page.locator("figure.chart").count() > 40
         assert sum(chart["labels"] for chart in charts) > 500
         assert [pair for chart in charts for pair in chart["overlaps"]] == [], f"at {width} px"
+        # A crowded point has no place off all lines.
+        crossed = [label for chart in charts for label in chart["crossed"]]
+        assert len(crossed) < 20, f"at {width} px"
+        assert [label for label in crossed if not label["isReadable"]] == []
 
 
 # Letters leave a fifth of the boxes of their lines free, above and below.
-_FIND_OVERLAPS = """() => [...document.querySelectorAll("figure.chart")].map((figure) => {
+_FIND_OVERLAPS = """() => {
+// The labels that a line crosses, and whether they are in front of it with an edge of the colour of
+// the card.
+const findCrossed = (figure, labels) => {
+  const lines = [...figure.querySelectorAll(".live .role-mark.mark-line path")];
+  const steps = lines.flatMap((line) => {
+    const toScreen = line.getScreenCTM();
+    const count = Math.ceil(line.getTotalLength() / 3);
+    return Array.from({ length: count }, (_, n) => {
+      const { x, y } = line.getPointAtLength(n * 3).matrixTransform(toScreen);
+      return { x, y, line };
+    });
+  });
+  const card = getComputedStyle(figure).backgroundColor;
+  return labels.flatMap(({ left, right, top, bottom, text, node }) => {
+    const step = steps.find(({ x, y }) => left < x && x < right && top < y && y < bottom);
+    if (!step) return [];
+    const { stroke, paintOrder } = getComputedStyle(node);
+    const isBehind = step.line.compareDocumentPosition(node) & Node.DOCUMENT_POSITION_PRECEDING;
+    const isReadable = !isBehind && stroke === card && paintOrder.startsWith("stroke");
+    return [{ label: `${figure.id}: ${text}`, isReadable }];
+  });
+};
+return [...document.querySelectorAll("figure.chart")].map((figure) => {
   const box = (node, cut) => {
     const { left, right, top, bottom, height } = node.getBoundingClientRect();
     return { left, right, top: top + height * cut, bottom: bottom - height * cut,
-      text: node.textContent || "point" };
+      text: node.textContent || "mark", node };
   };
   const overlap = (first, second) =>
     Math.min(first.right, second.right) - Math.max(first.left, second.left) > .5 &&
@@ -74,13 +101,17 @@ _FIND_OVERLAPS = """() => [...document.querySelectorAll("figure.chart")].map((fi
     && node.textContent !== "simulated"; // behind the marks
   const labels = [...figure.querySelectorAll(".live svg text")].filter(isShown)
     .map((node) => box(node, .2));
-  const points = [...figure.querySelectorAll(".live .role-mark.mark-symbol path[aria-label]")]
+  // Fainter bars are bands behind marks.
+  const isBar = (node) => Number(node.getAttribute("opacity") ?? 1) > .2;
+  const points = [...figure.querySelectorAll(".live .role-mark.mark-symbol path[aria-label]"),
+    ...[...figure.querySelectorAll(".live .role-mark:is(.mark-rect, .mark-rule) *")].filter(isBar)]
     .map((node) => box(node, 0));
   const overlaps = labels.flatMap((label, n) => [...labels.slice(0, n), ...points]
     .filter((other) => overlap(label, other))
     .map((other) => `${figure.id}: ${label.text} on ${other.text}`));
-  return { labels: labels.length, overlaps };
-})"""
+  return { labels: labels.length, overlaps, crossed: findCrossed(figure, labels) };
+});
+}"""
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -157,6 +188,20 @@ def test_headings_skip_no_level(drawn_page: Any) -> None:
     )
     assert levels[0] == 1 and levels.count(1) == 1 and len(levels) > 60
     assert all(level <= above + 1 for above, level in pairwise(levels))
+
+
+def test_each_chart_is_one_stop_of_the_tab_key_and_each_of_its_marks_has_a_label(
+    drawn_page: Any,
+) -> None:
+    charts = drawn_page.evaluate("""() => [...document.querySelectorAll("figure.chart .live")]
+      .map((live) => ({
+        id: live.closest("figure").id,
+        marks: [...live.querySelectorAll("path")].filter((mark) => mark.__data__?.tooltip).length,
+        labels: live.querySelectorAll("path[role=img][aria-label*=' ']").length,
+        stops: live.querySelectorAll("[tabindex='0']").length,
+      }))""")
+    assert len(charts) > 40
+    assert [c for c in charts if not (c["labels"] == c["marks"] > 0 and c["stops"] == 1)] == []
 
 
 def test_groups_of_a_chart_have_no_role_after_a_change_of_the_width(page: Any) -> None:
