@@ -22,7 +22,7 @@ PYTEST := 'pytest<9.2'
 WORKERS := $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 2)')
 
 
-.PHONY: demo simulated-sweep rule check-rule test test-core test-kill test-site setup clean $(STACKS:%=test-%)
+.PHONY: demo simulated-sweep rule check-rule test test-core test-kill test-site docs setup clean $(STACKS:%=test-%)
 
 demo: setup
 	PATH="$(CURDIR)/$(BIN):$$PATH" scripts/demo.sh
@@ -58,6 +58,11 @@ test-site: .venv/site-ready
 .venv/site-ready: .venv/ready
 	$(BIN)/python -m pip install $(INSTALL) $(CONSTRAINT) --editable '.[site]'
 	touch $@
+
+# The documentation site in build/site, without network.
+docs: .venv/site-ready
+	$(BIN)/python scripts/docs_site.py
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 $(STACKS:%=test-%): test-%: .venvs/%/ready
 	.venvs/$*/bin/pytest -o addopts= tests/stacks/test_$*.py

@@ -124,6 +124,12 @@ def test_every_page_is_in_the_index() -> None:
     ] == []
 
 
+def test_every_page_is_in_the_navigation_of_the_site() -> None:
+    navigation = (ROOT / "mkdocs.yml").read_text().partition("\nnav:\n")[2].split()
+    pages = {get_name(page) for page in [*WRITTEN, GENERATED / "README.md"]}
+    assert pages - set(navigation) == set()
+
+
 def test_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text().splitlines()) <= README_LINES
 

@@ -28,7 +28,7 @@ _BLOCK = re.compile(
     re.MULTILINE | re.DOTALL,
 )
 GAP = "…"
-"""A line of a page that stands for any number of lines of an output."""
+"""In a page: as a line, any number of lines of an output; in a line, any text."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,9 @@ def match_lines(page_lines: list[str], printed: list[str]) -> list[int] | None:
     """For each line of a page but the gaps, the number of the line of an output that equals it up
     to what `mask_values` removes. None if the output differs from the page."""
     pattern = "".join(
-        r"(?:.*\n)*?" if line.strip() == GAP else f"({re.escape(mask_values(line))}\n)"
+        r"(?:.*\n)*?"
+        if line.strip() == GAP
+        else f"({re.escape(mask_values(line)).replace(GAP, '.*')}\n)"
         for line in page_lines
     )
     text = "".join(f"{mask_values(line)}\n" for line in printed)
