@@ -163,7 +163,9 @@ def test_make_targets_of_the_blocks_exist() -> None:
 
 
 def test_scripts_of_the_blocks_exist() -> None:
-    scripts = {name for b in BLOCKS for name in re.findall(r"\bpython3? ([\w/]+\.py)\b", b.text)}
+    scripts = {
+        name for b in BLOCKS for name in re.findall(r"\bpython3? (\w+/[\w/]+\.py)\b", b.text)
+    }
     assert len(scripts) > 3
     assert [name for name in scripts if not (ROOT / name).is_file()] == []
 
