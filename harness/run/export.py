@@ -66,8 +66,7 @@ def check_export(target: ExportTarget) -> Check:
     """Check that a run can export to the target. Raises MachineError."""
     if importlib.util.find_spec("prometheus_client") is None:
         raise StackError(
-            "--export needs prometheus_client, which is not installed; install it with: pip "
-            "install prometheus-client"
+            "--export: prometheus-client is not installed; pip install 'wattmark[monitoring]'"
         )
     try:
         if target.path is None:

@@ -51,7 +51,7 @@ def test_file_that_node_exporter_would_not_read_is_refused() -> None:
 
 def test_missing_package_is_named_with_the_command_that_installs_it(monkeypatch) -> None:
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(MachineError, match="pip install prometheus-client"):
+    with pytest.raises(MachineError, match=r"prometheus-client is not installed; pip install"):
         check_export(ExportTarget(port=9400))
 
 
