@@ -106,7 +106,7 @@ def make_plan(run_request: RunRequest, machine: Machine, system: Json, source_sh
         export=run_request.export and str(parse_target(run_request.export)),
         job=describe_job(),
     )
-    plan = replace(plan, standing=_find_standing(plan, workload))
+    plan = replace(plan, standing=find_standing(plan, workload))
     if run_request.original is not None:
         _check_reproduction(plan, run_request.original)
     return plan
@@ -241,7 +241,7 @@ def _make_run_id(run_request: RunRequest, machine: Machine) -> str:
     return "-".join((*parts, secrets.token_hex(3)))
 
 
-def _find_standing(plan: Plan, workload: Workload) -> str:
+def find_standing(plan: Plan, workload: Workload) -> str:
     """Return the standing of the run: `closed`, `open`, `control` or `demo`.
 
     Every run of a control workload has the standing `control`.

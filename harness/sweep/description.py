@@ -1,9 +1,11 @@
 """The description of a planned sweep: its runs, the expected time, and what it cannot show."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from harness.power.source import Readback
 from harness.run.plan import Plan
+from harness.run.planning import find_standing
 from harness.run.progress import format_minutes
 from harness.sweep.axis import CAP, GPUS, PRECISION, VARIANT
 from harness.sweep.plan import Sweep, estimate_start_s
@@ -21,7 +23,7 @@ def describe_plan(sweep: Sweep, plan: Plan) -> Iterator[str]:
     variant = "" if {VARIANT.name, PRECISION.name} & {*sweep.axis_names} else f" {plan.variant}"
     yield (
         f"sweep {sweep.id}: {run_request.workload}{variant}, {plan.scale}, "
-        f"on {name}, standing {plan.standing}"
+        f"on {name}, standing {' or '.join(_list_standings(sweep, plan))}"
     )
     yield format_count(len(entries), "run") + (
         f", {sweep.order} (seed {run_request.seed}):" if len(entries) > 1 else ":"
@@ -57,6 +59,17 @@ def describe_plan(sweep: Sweep, plan: Plan) -> Iterator[str]:
         "changes during the sweep: "
         f"{changes if changed_settings else 'none; the caps stay as found'}"
     )
+
+
+def _list_standings(sweep: Sweep, plan: Plan) -> list[str]:
+    """The standings of the runs. Some variants are open, and so are runs at a locked SM clock."""
+    workload = workloads()[plan.workload]
+    run_requests = [entry.apply(sweep.run_request) for entry in sweep.entries]
+    plans = [
+        replace(plan, variant=request.variant, sm_clock_mhz=request.sm_clock_mhz)
+        for request in run_requests
+    ]
+    return sorted({find_standing(run_plan, workload) for run_plan in plans})
 
 
 def find_remarks(sweep: Sweep, limits: Mapping[str, Readback]) -> Iterator[str]:

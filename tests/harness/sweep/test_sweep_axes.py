@@ -6,21 +6,31 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.sweep_runs import RUN_REQUEST, invoke, join_output, make_entries, make_test_sweep
+from support.sweep_runs import (
+    BOARDS,
+    RUN_REQUEST,
+    invoke,
+    join_output,
+    make_entries,
+    make_test_sweep,
+)
 
 from harness.run.plan import PlanError, RunRequest
+from harness.run.planning import make_plan
 from harness.sweep.axis import (
     CAP,
     GPUS,
     PRECISION,
     SM_CLOCK,
+    VARIANT,
     parse_batches,
     parse_gpus,
     parse_sm_clocks,
     parse_variants,
     select_variant,
 )
-from harness.sweep.plan import Entry, Sweep, shuffle_runs
+from harness.sweep.description import describe_plan
+from harness.sweep.plan import Entry, Sweep, make_sweep, shuffle_runs
 from harness.sweep.request import read_request
 
 SIMULATED = RunRequest("resnet50-train", simulate="h200")
@@ -243,3 +253,16 @@ def test_batch_script_has_the_values_of_each_axis() -> None:
     assert '--sm-clock 990 --cap "${caps[i]}" --concurrency "${batches[i]}"' in serving.output
     unlocked = invoke("resnet50-train", "--sm-clock", "as-found,990", "--slurm")
     assert unlocked.exit_code == 2 and "every job of the script locks" in join_output(unlocked)
+
+
+@pytest.mark.parametrize(
+    ("variants", "standing"),
+    [(("tuned",), "closed"), (("fp8",), "open"), (("tuned", "fp8"), "closed or open")],
+)
+def test_plan_names_the_standing_of_each_variant(variants: tuple[str, ...], standing: str) -> None:
+    run_request = replace(RUN_REQUEST, workload="vitl16-train", variant=variants[0], batch="256")
+    plan = make_plan(run_request, BOARDS, {}, "0" * 64)
+    entries = shuffle_runs((VARIANT.take(*variants),), 1, seed=1)
+    sweep = make_sweep(run_request, entries, plan, (VARIANT.name,))
+    header = next(describe_plan(sweep, plan))
+    assert header.endswith(f"standing {standing}")
