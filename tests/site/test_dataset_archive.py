@@ -18,6 +18,7 @@ from reporting.dataset.tables import TABLES
 mlcroissant = pytest.importorskip("mlcroissant", reason="mlcroissant is in the extra publish")
 rocrate = pytest.importorskip("rocrate.rocrate", reason="rocrate is in the extra publish")
 
+pytestmark = pytest.mark.xdist_group("dataset-archive")  # one test process writes it, once
 SUBMISSIONS = Path(__file__).parents[2] / "submissions"
 MAX_RECORDS = 150
 """More than a table has, except epochs and samples."""
