@@ -137,6 +137,7 @@ def test_run_has_few_options():
         "--corpus",
         "--dry-run",
         "--epoch-seconds",
+        "--export",
         "--gpus",
         "--head",
         "--implementation",
