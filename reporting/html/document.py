@@ -44,7 +44,7 @@ def read_template(name: str) -> str:
 
 def read_page_script(*parts: str) -> str:
     """The script of a page: that of tables and search, with the parts of this page in its scope."""
-    texts = (read_template(name) for name in ("search.js", *parts))
+    texts = (read_template(name) for name in ("search.js", "figures.js", *parts))
     return shorten_script(read_template("report.js").replace("PARTS\n", "\n".join(texts)))
 
 

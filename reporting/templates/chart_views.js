@@ -38,7 +38,9 @@
       create("th", { scope: "row" }, row.line ?? row.name ?? ""),
       ...columns.map((column) => create("td", {}, [text(column, row), interval(column, row)].filter(Boolean).join("; "))),
       create("td", {}, listReasons(row).join(" "))));
-    return create("table", {}, create("thead", {}, head), create("tbody", {}, ...lines));
+    const table = create("table", {}, create("thead", {}, head), create("tbody", {}, ...lines));
+    window.wattmark.labelCells(table);
+    return table;
   }
 
   const saveText = (chart, end, type, content) => window.wattmark.save(`${chart.figure.id}.${end}`, type, content);
@@ -63,21 +65,9 @@
     saveText(chart, "csv", "text/csv", window.wattmark.writeCsv(keys, listDrawnRows(chart).map((row) => keys.map((key) => row[key]))));
   }
 
-  // Opens the print dialogue with this figure alone, on a page of its size. The browser then writes vectors.
   function printFigure({ figure, live }) {
-    const { width } = live.getBoundingClientRect();
-    const alone = create("div", { id: "figure-alone", style: `width: ${Math.ceil(width)}px` });
-    alone.append(...[figure.querySelector("h3, h4"), live.querySelector("svg"), figure.querySelector("figcaption")].filter(Boolean).map((part) => part.cloneNode(true)));
-    document.body.append(alone);
-    const size = create("style", {}, `@page { size: ${Math.ceil(width) + 32}px ${Math.ceil(alone.getBoundingClientRect().height) + 32}px; margin: 0; }`);
-    document.head.append(size);
-    document.body.classList.add("prints-figure");
-    addEventListener("afterprint", () => {
-      document.body.classList.remove("prints-figure");
-      alone.remove();
-      size.remove();
-    }, { once: true });
-    print();
+    const parts = [figure.querySelector("h3, h4"), live.querySelector("svg"), figure.querySelector("figcaption")];
+    window.wattmark.printAlone(parts, live.getBoundingClientRect().width);
   }
 
   // Adds the tabs Chart, Table and Download to a figure.

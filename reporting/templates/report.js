@@ -239,11 +239,7 @@
       }
       if (!attached.length) tableElement.closest(".scroll").before(tools);
       attached.push({ body, lines, heads, columns, isCompact: "compact" in tableElement.dataset });
-      // On a phone a row is a card, and each of its cells has a label.
-      tableElement.classList.add("labelled");
-      lines.forEach((line, place) => columns.forEach(({ key, title, unit }, n) => {
-        Object.assign(line.cells[n].dataset, { label: title, unit: rows[place][key] === null ? "" : unit });
-      }));
+      labelCells(tableElement, columns);
       lines.forEach((line, place) => updateLine(line, columns, rows[place], [...changedKeys]));
       view.restore();
       apply();
@@ -317,7 +313,7 @@ PARTS
   addEventListener("toggle", ({ target }) => { if (target.open && target.matches("details")) unfold(target); }, true);
   const panels = createPanels();
   const control = createControl();
-  window.wattmark = { tables, views, objects, visible, text, interval, chosen, choose, panels, redraws, unfold, save, writeCsv, decompress };
+  window.wattmark = { tables, views, objects, visible, text, interval, chosen, choose, panels, redraws, unfold, save, writeCsv, decompress, printAlone, labelCells };
   const downloads = document.querySelector("[data-everything]");
   for (const [label, name, getRows] of [
     ["Shown rows of all tables as JSON", "wattmark-selection.json", (id) => views[id].listRows()],

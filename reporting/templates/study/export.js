@@ -1,4 +1,4 @@
-  // The views of a figure, Chart and Table, and its downloads: SVG, PNG and CSV.
+  // The views of a figure, Chart and Table, and its downloads: SVG, PNG, PDF by the print dialogue, and CSV.
   const EXPORTED = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "stroke-linejoin", "opacity", "font-size", "font-weight", "font-family", "text-anchor", "paint-order"];
   const PNG_SCALE = 2;
   const EXPORT_TITLE_PX = 26;
@@ -22,6 +22,7 @@
     const downloads = {
       SVG: () => save(`${figure.id}.svg`, "image/svg+xml", exportSvg(area, title())),
       PNG: () => exportPng(area, title()).then((blob) => save(`${figure.id}.png`, "image/png", blob)),
+      "PDF (print)": () => printAlone([...figure.querySelectorAll(".title, .keys, .plot, figcaption")], area.getBoundingClientRect().width),
       CSV: () => save(`${figure.id}.csv`, "text/csv", writeCsv(columns.map(([key]) => key), read().map((row) => columns.map(([, value]) => value(row) ?? null)))),
     };
     const buttons = Object.entries(downloads).map(([name, action]) => {
@@ -39,7 +40,9 @@
     const head = element("tr", {}, ...columns.map(([key]) => element("th", { scope: "col", textContent: key.replaceAll("_", " ") })));
     const lines = rows.slice(0, TABLE_ROWS).map((row) => element("tr", {}, ...columns.map(([, value], n) => element(n ? "td" : "th", { ...(n ? {} : { scope: "row" }), textContent: cell(value(row)) }))));
     const caption = rows.length > TABLE_ROWS ? `${title}: the first ${TABLE_ROWS} of ${rows.length} rows; the CSV has all` : title;
-    return element("table", {}, element("caption", { className: rows.length > TABLE_ROWS ? "said" : "", textContent: caption }), element("thead", {}, head), element("tbody", {}, ...lines));
+    const table = element("table", {}, element("caption", { className: rows.length > TABLE_ROWS ? "said" : "", textContent: caption }), element("thead", {}, head), element("tbody", {}, ...lines));
+    labelCells(table);
+    return table;
   }
   const formatCell = (value) => (Number.isInteger(value) ? grouped(String(value)) : number(value));
 

@@ -206,6 +206,7 @@
       return ["rank", "size_px", "batch"].includes(key) ? grouped(String(value)) : number(value);
     };
     body.replaceChildren(...selection.shown.slice(0, listed).map((row) => element("tr", {}, ...listColumns.map(([key, read]) => element(key === "model" ? "th" : "td", { ...(key === "model" ? { scope: "row" } : {}), textContent: shownText(key, read(row)) })))));
+    labelCells(body.parentElement);
     const more = document.querySelector("[data-more]");
     more.hidden = selection.shown.length <= listed;
     more.textContent = `show all ${grouped(String(selection.shown.length))}`;

@@ -288,6 +288,8 @@ def test_on_a_phone_tooltips_are_inside_and_targets_are_large(page: Any) -> None
         box = page.locator(".tip").bounding_box()
         assert box["x"] >= 0 and box["x"] + box["width"] <= 390
         assert box["y"] >= 0 and box["y"] + box["height"] <= 844
+    is_wide = "scroll => scroll.scrollWidth > scroll.clientWidth"
+    assert not page.locator(".scroll:has(table[data-list])").evaluate(is_wide)
     page.locator("summary", has_text="Image sets").click()
     small = page.evaluate("""() => [...document.querySelectorAll(
       "button, select, input, summary, nav a")]

@@ -1,6 +1,7 @@
 """The page of trends in a browser: the choices of a reader give the figures of the rules, and
 address, keyboard, phone, dark mode and paper work."""
 
+import re
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -153,6 +154,29 @@ def test_page_works_by_keyboard_on_a_phone_in_the_dark_and_on_paper(page: Any) -
     page.emulate_media(media="print")
     for figure in page.locator("figure.chart").all():
         assert figure.locator("path.mark").count() > 0, figure.get_attribute("id")
+
+
+def test_figure_is_printed_alone_as_vectors(page: Any) -> None:
+    page.evaluate("() => { window.print = () => {}; }")
+    draw_plot(page, "trends-efficiency")
+    page.locator("#trends-efficiency").get_by_role("button", name="PDF").click()
+    page.emulate_media(media="print")
+    assert page.locator("main, header").filter(visible=True).count() == 0
+    alone = page.locator("#figure-alone")
+    assert alone.locator("path.mark").count() > 0
+    assert alone.locator("h3").inner_text().startswith("GFLOP/s per W grow")
+    assert "Higher is better." in alone.locator("figcaption").inner_text()
+    assert len(re.findall(rb"/Type\s*/Page\b", page.pdf(prefer_css_page_size=True))) == 1
+    assert alone.count() == 0, "removed after the dialogue"
+
+
+def test_rows_of_a_figure_are_cards_on_a_phone(page: Any) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    draw_plot(page, "trends-efficiency")
+    page.locator("#trends-efficiency").get_by_role("button", name="Table", exact=True).click()
+    table = page.locator("#trends-efficiency .scroll")
+    assert table.evaluate("(scroll) => scroll.scrollWidth <= scroll.clientWidth")
+    assert table.locator("td").first.get_attribute("data-label")
 
 
 def test_axe_finds_nothing(page: Any) -> None:
