@@ -5,7 +5,7 @@ numbers.
 pictures. The page draws the same specs again, interactively, when a reader scrolls to them.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from multiprocessing import get_context
@@ -13,6 +13,7 @@ from typing import Any
 
 from checker.judging.cpu import count_cores
 from checker.judging.workers import block_sigint
+from checker.terminal import show_step
 from reporting.charts.chart import Chart, DrawnChart
 from reporting.charts.encoding import find_provenance
 from reporting.report_table import ReportTable
@@ -92,8 +93,9 @@ def draw(
     """
     texts = texts or {}
     _import_altair()  # fail here, and not in every process
+    texts_of_tables = [texts.get(table.id) for table in tables]
     if len(tables) <= _MAX_SERIAL_TABLES:
-        return {table.id: _draw_table(table, texts.get(table.id)) for table in tables}
+        return _collect(tables, map(_draw_table, tables, texts_of_tables))
     # Fork would deadlock in a process that has drawn before: threads of the renderer are not
     # copied.
     with ProcessPoolExecutor(count_cores(), mp_context=get_context("forkserver")) as pool:
@@ -101,11 +103,22 @@ def draw(
             with block_sigint():
                 # Each picture is drawn alone, so the result does not depend on the number of
                 # processes.
-                drawn = pool.map(_draw_table, tables, [texts.get(table.id) for table in tables])
-            return dict(zip((table.id for table in tables), drawn, strict=True))
+                drawn = pool.map(_draw_table, tables, texts_of_tables)
+            return _collect(tables, drawn)
         finally:
             # After an interruption, do not draw the rest.
             pool.shutdown(cancel_futures=True)
+
+
+def _collect(
+    tables: Sequence[ReportTable], drawn: Iterable[list[DrawnChart]]
+) -> dict[str, list[DrawnChart]]:
+    """The charts by the id of their table. Shows on the terminal how many tables are done."""
+    charts_by_table = {}
+    for table, charts in zip(tables, drawn, strict=True):
+        charts_by_table[table.id] = charts
+        show_step(f"drawing charts: {len(charts_by_table)} of {len(tables)} tables")
+    return charts_by_table
 
 
 def _draw_table(table: ReportTable, texts: Mapping[str, ChartText] | None) -> list[DrawnChart]:

@@ -167,7 +167,7 @@ class TableMarkup:
             parts.append(Markup("<a href=#{}>{}</a>").format(anchor, findings or value))
         elif bundles:
             numbered_links = (
-                Markup('<a href="#{}">{}</a>').format(self.evidence_anchors[bundle], n)
+                Markup('<a class=short href="#{}">{}</a>').format(self.evidence_anchors[bundle], n)
                 for n, bundle in enumerate(bundles, start=1)
             )
             parts.append(Markup("{}: {}").format(value, Markup(", ").join(numbered_links)))

@@ -34,6 +34,13 @@ from reporting.report_table import to_record
 from rules.metrics.power.profile import with_node_overhead
 
 
+def test_drawing_shows_how_many_tables_are_done(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps: list[str] = []
+    monkeypatch.setattr("reporting.charts.show_step", steps.append)
+    draw([make_table(f"unknown{letter}") for letter in "abc"])
+    assert steps == [f"drawing charts: {n} of 3 tables" for n in (1, 2, 3)]
+
+
 def test_every_kind_of_table_has_its_charts() -> None:
     ends = {chart.id.removeprefix("resnet50-train-") for chart in list_charts()}
     assert ends == {
