@@ -12,7 +12,7 @@ PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 export PATH
 WATTMARK_CAP=/usr/local/sbin/wattmark-cap
 CAP_TIMEOUT_S=60
-# slurmd passes the comment to a prolog as SLURM_JOB_COMMENT. For older versions that do not, `yes` asks scontrol, which Slurm
+# slurmd passes the comment to a prolog as SLURM_JOB_COMMENT, in Slurm 22.05. For versions that do not, `yes` asks scontrol, which Slurm
 # advises against: every job on the cluster then asks the controller.
 ASK_SCONTROL=no
 
@@ -35,7 +35,7 @@ set_cap() {
 
 comment=${SLURM_JOB_COMMENT-}
 if [ -z "$comment" ] && [ "$ASK_SCONTROL" = yes ]; then
-    comment=$(timeout 10 scontrol --oneliner show job "${SLURM_JOB_ID-}" | sed -n 's/.* Comment=\([^ ]*\).*/\1/p')
+    comment=$(timeout 10 scontrol show job "${SLURM_JOB_ID-}" | sed -n 's/^ *Comment=//p')
 fi
 
 for word in $(printf '%s' "$comment" | tr ',;' '  '); do

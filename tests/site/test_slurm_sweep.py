@@ -1,50 +1,37 @@
 """Rendered scripts of `bench-submit sweep --slurm`, run by a real Slurm of two nodes."""
 
-import json
+import re
 from pathlib import Path
 
 import pytest
 from support.kills import wait_for
 from support.slurm.cluster import JOB_TIMEOUT_S, KILL_WAIT_S, NODES, Slurm
 from support.slurm.fixtures import slurm as slurm
-from support.sweep_runs import invoke
+from support.slurm.jobs import (
+    DEFAULT_CAPS_MW,
+    list_unfinished,
+    read_output,
+    read_results,
+    write_sweep_script,
+)
 
-from checker.find import find_places
 from harness.run.plan import Plan
 
 pytestmark = pytest.mark.xdist_group("slurm")
-FOUND_MW = {700_000}
-
-
-def write_script(folder: Path, *arguments: object) -> Path:
-    """Render the batch script of a sweep on simulated boards, with bundles in `folder`/out."""
-    simulated = ["--simulate", "h200", "--out", folder / "out"]
-    rendered = invoke("resnet50-train", "--slurm", *simulated, *arguments)
-    assert rendered.exit_code == 0, rendered.output
-    path = folder / "sweep.sbatch"
-    path.write_text(rendered.output)
-    return path
-
-
-def read_results(folder: Path) -> list[dict]:
-    bundles = find_places(folder / "out").bundles
-    return [json.loads((bundle / "result.json").read_text()) for bundle in bundles]
-
-
-def read_output(folder: Path) -> str:
-    return "\n".join(path.read_text() for path in sorted(folder.glob("*.out")))
+PAGE = Path(__file__).parents[2] / "docs" / "sweep.md"
 
 
 def test_single_run_leaves_one_bundle_and_the_caps_that_it_found(
     slurm: Slurm, tmp_path: Path
 ) -> None:
-    script = write_script(tmp_path, "--caps", 400, "--epoch-seconds", 0.3)
-    job = slurm.submit(script)
+    script = write_sweep_script(tmp_path, "--caps", 400, "--epoch-seconds", 0.3)
+    job = slurm.submit(script, WATTMARK_SITE_CAP_W="700")
     assert slurm.wait_for_state(f"{job}_0")["JobState"] == "COMPLETED", read_output(tmp_path)
     (result,) = read_results(tmp_path)
+    assert result["slurm_job"]["site_cap"] == {"cap_w": 700, "source": "environment"}
     assert (result["power"]["mode"], result["power"]["cap_w"]) == ("set", 400)
     assert "pre-check: no errors" in read_output(tmp_path)
-    assert all(slurm.read_caps_mw(node) == FOUND_MW for node in NODES)
+    assert all(slurm.read_caps_mw(node) == DEFAULT_CAPS_MW for node in NODES)
 
 
 def wait_for_epoch(folder: Path, task: int, epoch: int) -> None:
@@ -56,14 +43,10 @@ def wait_for_epoch(folder: Path, task: int, epoch: int) -> None:
     )
 
 
-def list_unfinished(folder: Path) -> list[str]:
-    return [path.name for path in (folder / "out").glob(".*.running")]
-
-
 def test_requeued_task_of_an_array_repeats_its_run_and_no_other(
     slurm: Slurm, tmp_path: Path
 ) -> None:
-    script = write_script(tmp_path, "--caps", "300:500:100", "--epoch-seconds", 0.4)
+    script = write_sweep_script(tmp_path, "--caps", "300:500:100", "--epoch-seconds", 0.4)
     job = slurm.submit(script)
     wait_for_epoch(tmp_path, task=0, epoch=2)
     slurm.requeue(f"{job}_0")
@@ -77,18 +60,45 @@ def test_requeued_task_of_an_array_repeats_its_run_and_no_other(
     assert sorted(result["power"]["cap_w"] for result in results) == [300, 400, 500]
     assert sorted(result["attempt"] for result in results) == [1, 1, 2]
     assert list_unfinished(tmp_path) == []
-    assert all(slurm.read_caps_mw(node) == FOUND_MW for node in NODES)
+    assert all(slurm.read_caps_mw(node) == DEFAULT_CAPS_MW for node in NODES)
+
+
+def test_requeued_sweep_in_one_job_resumes_its_plan(slurm: Slurm, tmp_path: Path) -> None:
+    """The job script of docs/sweep.md."""
+    (text,) = re.findall(r"```sh\n(#!/bin/bash\n.*?)```", PAGE.read_text(), re.DOTALL)
+    for old, new in (
+        ("submissions/CENTER/SYSTEM", f"{tmp_path}/out"),
+        ("--gpus-per-node=4", "--gpus-per-node=1"),
+        ("--batch 2048 --gpus 4 --caps 200:700:100", "--simulate h200 --caps 400,600"),
+        ("--system system.toml", "--epoch-seconds 0.4"),
+    ):
+        assert old in text, old
+        text = text.replace(old, new)
+    script = tmp_path / "sweep.sbatch"
+    script.write_text(text)
+    job = slurm.submit(script, "--time=10")
+    wait_for(lambda: "epoch  2" in read_output(tmp_path).partition("run 2 of 2")[2], JOB_TIMEOUT_S)
+    slurm.requeue(job)
+    assert slurm.wait_for_state(job)["JobState"] == "COMPLETED", read_output(tmp_path)
+    results = read_results(tmp_path)
+    assert len({result["sweep"]["id"] for result in results}) == 1
+    assert sorted((result["sweep"]["place"], result["attempt"]) for result in results) == [
+        (1, 1),
+        (2, 2),
+    ]
+    assert list_unfinished(tmp_path) == []
+    assert all(slurm.read_caps_mw(node) == DEFAULT_CAPS_MW for node in NODES)
 
 
 def test_cancelled_run_restores_the_cap_and_is_resumed(slurm: Slurm, tmp_path: Path) -> None:
-    script = write_script(tmp_path, "--caps", 400, "--epoch-seconds", 0.4)
+    script = write_sweep_script(tmp_path, "--caps", 400, "--epoch-seconds", 0.4)
     job = slurm.submit(script)
     wait_for_epoch(tmp_path, task=0, epoch=2)
     node = slurm.read_job(f"{job}_0")["NodeList"]
     assert 400_000 in slurm.read_caps_mw(node)
     slurm.run("scancel", job)
     assert slurm.wait_for_state(f"{job}_0")["JobState"] == "CANCELLED"
-    wait_for(lambda: slurm.read_caps_mw(node) == FOUND_MW, within_s=KILL_WAIT_S)
+    wait_for(lambda: slurm.read_caps_mw(node) == DEFAULT_CAPS_MW, within_s=KILL_WAIT_S)
     (unfinished,) = list_unfinished(tmp_path)
     assert "interrupted" in (tmp_path / "out" / unfinished / "state.json").read_text()
     assert read_results(tmp_path) == []
@@ -105,14 +115,14 @@ def test_time_limit_ends_a_run_that_restores_its_cap_and_is_resumed(
 ) -> None:
     # Slurm checks time limits every 30 s. It sends the signal 15 to 45 s after the start of the
     # job, in the middle of the run.
-    script = write_script(tmp_path, "--caps", 400, "--epoch-seconds", 4)
+    script = write_sweep_script(tmp_path, "--caps", 400, "--epoch-seconds", 4)
     job = slurm.submit(script, "--time=1", "--signal=TERM@15")
     wait_for(lambda: "set for this run" in read_output(tmp_path), JOB_TIMEOUT_S)
     node = slurm.read_job(f"{job}_0")["NodeList"]
     wait_for(lambda: 400_000 in slurm.read_caps_mw(node), KILL_WAIT_S)
     fields = slurm.wait_for_state(f"{job}_0")
     assert (fields["JobState"], fields["ExitCode"]) == ("FAILED", "143:0")
-    assert slurm.read_caps_mw(node) == FOUND_MW
+    assert slurm.read_caps_mw(node) == DEFAULT_CAPS_MW
     (unfinished,) = list_unfinished(tmp_path)
     assert "SIGTERM" in (tmp_path / "out" / unfinished / "state.json").read_text()
     slurm.requeue(f"{job}_0", "TimeLimit=5")

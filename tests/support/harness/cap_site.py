@@ -30,7 +30,11 @@ case "$*" in
 esac
 """
 SCONTROL = """#!/bin/sh
-echo "JobId=$4 JobName=sweep UserId=a(1) Comment=wattmark-cap=350 Power= NtasksPerTRES:0"
+echo "JobId=$3 JobName=sweep
+   UserId=a(1) GroupId=a(1) MCS_label=N/A
+   WorkDir=/home/a
+   Comment=project x, wattmark-cap=350
+   StdErr=/home/a/slurm-$3.out"
 """
 
 

@@ -24,7 +24,7 @@ from harness.simulation import server as simulator
 
 NODES = ("n1", "n2")
 GPUS = 2
-PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "scontrol")
+PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "scontrol", "unshare")
 START_TIMEOUT_S = 30.0
 JOB_TIMEOUT_S = 120.0
 KILL_WAIT_S = 10
@@ -52,6 +52,8 @@ SelectTypeParameters=CR_Core
 GresTypes=gpu
 ReturnToService=2
 JobRequeue=1
+# Jobs start when they are submitted, and not up to 3 s later.
+SchedulerParameters=batch_sched_delay=0
 KillWait={kill_wait_s}
 Prolog={root}/prolog
 Epilog={root}/epilog
@@ -68,9 +70,13 @@ SITE_SCRIPT = """\
 # Slurm has one {name} for all nodes. Run that of this node, if a test has installed one.
 [ ! -x {root}/$SLURMD_NODENAME/{name} ] || exec {root}/$SLURMD_NODENAME/{name}
 """
+NAMED = ("unshare", "--mount", "sh", "-c", 'mount --bind "$0" /etc/hosts; exec "$@"')
+"""Starts a program for which the file after it is /etc/hosts. Where that is not allowed, the names
+of the nodes have no address."""
 TASK_PROLOG = f"""\
 #!/bin/sh
 echo "export {simulator.VARIABLE}={{root}}/$SLURMD_NODENAME/socket"
+[ ! -x {{root}}/$SLURMD_NODENAME/task-prolog ] || {{root}}/$SLURMD_NODENAME/task-prolog
 """
 
 
@@ -82,11 +88,14 @@ class Slurm:
     environment: dict[str, str]
     """For the commands of Slurm, which hand it to the jobs."""
 
-    def run(self, *command: object, timeout_s: float = JOB_TIMEOUT_S) -> str:
+    def run(
+        self, *command: object, cwd: Path | None = None, timeout_s: float = JOB_TIMEOUT_S
+    ) -> str:
         """Run a command of Slurm and return its standard output."""
         result = subprocess.run(
             [str(word) for word in command],
             env=self.environment,
+            cwd=cwd,
             capture_output=True,
             text=True,
             check=False,
@@ -143,7 +152,7 @@ class Slurm:
             client.close()
 
     def install(self, node: str, name: str, text: str) -> None:
-        """Install a prolog or an epilog on a node."""
+        """Install a prolog, an epilog or a task prolog on a node."""
         path = self.root / node / name
         path.write_text(text)
         path.chmod(0o755)
@@ -176,9 +185,10 @@ def start_cluster(root: Path) -> Iterator[Slurm]:
     slurm = Slurm(root, environment)
     try:
         _start_munge(root)
+        configuration = root / "slurm.conf"
         for command in (
-            ["slurmctld", "-f", root / "slurm.conf"],
-            *(["slurmd", "-N", node, "-f", root / "slurm.conf"] for node in NODES),
+            ["slurmctld", "-f", configuration],
+            *([*NAMED, root / "hosts", "slurmd", "-N", n, "-f", configuration] for n in NODES),
         ):
             subprocess.run(command, env=environment, check=True, timeout=START_TIMEOUT_S)
         wait_for(lambda: _list_states(slurm) == {"idle"}, START_TIMEOUT_S)
@@ -199,6 +209,7 @@ def _write_files(root: Path) -> None:
     for number in range(GPUS):
         os.mknod(root / f"gpu{number}", stat.S_IFCHR | 0o666, os.makedev(1, 3))
     (root / "gres.conf").write_text(f"Name=gpu File={root}/gpu[0-{GPUS - 1}]\n")
+    (root / "hosts").write_text(f"{Path('/etc/hosts').read_text()}\n127.0.0.1 {' '.join(NODES)}\n")
     configuration = CONFIGURATION.format(
         host=host,
         port=find_free_port(),
