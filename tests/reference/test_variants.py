@@ -1,19 +1,26 @@
 """The variants of the image classifiers: FP8 products, the stem on blocks of pixels, and the
 settings of Mayr et al."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-import torch
-from torch import Tensor, nn
+from support.lazy_module import LazyModule
 
-from reference import resnet50_train, vitl16_train
-from reference.fp8_linear import Fp8Linear, convert_linear_layers
-from reference.space_to_depth import SpaceToDepthStem
-from reference.training import train_classifier
 from rules.contract import Built, Job
 from rules.workloads import PRECISION_SETTINGS, workloads
+
+pytestmark = pytest.mark.xdist_group("torch")  # one test process imports it
+torch, nn = LazyModule("torch"), LazyModule("torch.nn")
+resnet50_train, vitl16_train = (
+    LazyModule(f"reference.{name}") for name in ("resnet50_train", "vitl16_train")
+)
+fp8_linear, space_to_depth = (
+    LazyModule(f"reference.{name}") for name in ("fp8_linear", "space_to_depth")
+)
+training = LazyModule("reference.training")
 
 BATCH = 4
 
@@ -36,24 +43,24 @@ class Steps:
         self.losses.append(float(loss))
 
 
-def relative_error(values: Tensor, exact: Tensor) -> float:
+def relative_error(values: torch.Tensor, exact: torch.Tensor) -> float:
     """Norm of the difference over the norm of the exact values."""
     exact = exact.detach()
     return float((values.detach() - exact).norm() / exact.norm())
 
 
 @pytest.fixture
-def pair() -> tuple[nn.Linear, Fp8Linear]:
+def pair() -> tuple[nn.Linear, fp8_linear.Fp8Linear]:
     """A linear layer in fp32, and an FP8 layer with a copy of its parameters."""
     torch.manual_seed(1)
     exact, copy = nn.Linear(96, 64), nn.Linear(96, 64)
     copy.load_state_dict(exact.state_dict())
-    return exact, Fp8Linear(copy)
+    return exact, fp8_linear.Fp8Linear(copy)
 
 
 @pytest.mark.parametrize("magnitude", [1.0, 1e4, 1e-6])
 def test_fp8_products_are_those_of_a_linear_layer(
-    pair: tuple[nn.Linear, Fp8Linear], magnitude: float
+    pair: tuple[nn.Linear, fp8_linear.Fp8Linear], magnitude: float
 ) -> None:
     """Output and all three gradients, whatever the magnitude of the gradient: e4m3 has three bits
     after the leading one, so a rounding error is up to 1/16. The gradients of the parameters are
@@ -75,7 +82,7 @@ def test_fp8_products_are_those_of_a_linear_layer(
         assert fp8.isfinite().all()
 
 
-def test_fp8_layers_have_eight_bits(pair: tuple[nn.Linear, Fp8Linear]) -> None:
+def test_fp8_layers_have_eight_bits(pair: tuple[nn.Linear, fp8_linear.Fp8Linear]) -> None:
     """The smallest difference that e4m3 keeps is 1/8 of a power of two: inputs that differ by less
     give the same product."""
     inputs = torch.ones(1, 96)
@@ -86,7 +93,7 @@ def test_fp8_layers_have_eight_bits(pair: tuple[nn.Linear, Fp8Linear]) -> None:
     assert not torch.equal(pair[0](inputs), pair[0](nearby))
 
 
-def test_fp8_scales_are_those_of_a_row(pair: tuple[nn.Linear, Fp8Linear]) -> None:
+def test_fp8_scales_are_those_of_a_row(pair: tuple[nn.Linear, fp8_linear.Fp8Linear]) -> None:
     """Large values of one row take no bits from another. With one scale for both rows, values below
     1e-6 would be zero beside values of 1."""
     row = torch.randn(1, 96, generator=torch.Generator().manual_seed(2))
@@ -105,7 +112,7 @@ def test_fp8_scales_are_those_of_a_row(pair: tuple[nn.Linear, Fp8Linear]) -> Non
 def test_conversion_takes_linear_layers_and_keeps_their_parameters() -> None:
     network = nn.Sequential(nn.Sequential(nn.Linear(16, 32), nn.LayerNorm(32)), nn.Linear(32, 16))
     parameters = list(network.parameters())
-    convert_linear_layers(network)
+    fp8_linear.convert_linear_layers(network)
     assert [type(m).__name__ for m in network.modules()][1:] == [
         "Sequential", "Fp8Linear", "LayerNorm", "Fp8Linear"
     ]  # fmt: skip
@@ -118,7 +125,7 @@ def test_stem_on_blocks_of_pixels_is_the_stem() -> None:
     stem = nn.Conv2d(3, 8, 7, stride=2, padding=3, bias=False, dtype=torch.float64)
     images = torch.randn(2, 3, 20, 14, dtype=torch.float64)
     gradients = []
-    outputs = [layer(images) for layer in (stem, SpaceToDepthStem(stem))]
+    outputs = [layer(images) for layer in (stem, space_to_depth.SpaceToDepthStem(stem))]
     for result in outputs:
         stem.weight.grad = None
         result.square().sum().backward()
@@ -157,7 +164,7 @@ def test_s2d_is_tuned_with_another_stem() -> None:
         torch.manual_seed(1)
         job = Job("resnet50-train", variant, "smoke", 2, 1, "cpu")
         network = resnet50_train.make_network("resnet50", job)
-        assert isinstance(network.conv1, SpaceToDepthStem) is (variant == "s2d")
+        assert isinstance(network.conv1, space_to_depth.SpaceToDepthStem) is (variant == "s2d")
         with torch.no_grad():
             outputs.append(network(torch.ones(2, 3, 64, 64).cumsum(-1) / 64))
     torch.testing.assert_close(outputs[1], outputs[0], rtol=1e-3, atol=1e-4)
@@ -201,14 +208,14 @@ def test_precision_variants_differ_in_precision_settings_only() -> None:
 @pytest.mark.parametrize(
     ("variant", "data_type"),
     [
-        ("tuned-tf32", torch.float32),
-        ("tuned", torch.bfloat16),
-        ("tuned-fp16", torch.float16),
-        ("fp8", torch.bfloat16),
+        ("tuned-tf32", "float32"),
+        ("tuned", "bfloat16"),
+        ("tuned-fp16", "float16"),
+        ("fp8", "bfloat16"),
     ],
 )
 def test_blocks_of_a_variant_compute_in_its_data_type(
-    variant: str, data_type: torch.dtype, monkeypatch: pytest.MonkeyPatch
+    variant: str, data_type: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The residual stream and the products of the attention, with parameters in fp32."""
     data_types = []
@@ -225,17 +232,17 @@ def test_blocks_of_a_variant_compute_in_its_data_type(
     model = built.run.keywords["model"]  # type: ignore[attr-defined]
     model.norm.register_forward_pre_hook(lambda _, inputs: data_types.append(inputs[0].dtype))
     built.run(Steps(1))
-    assert data_types == [data_type] * 3  # two blocks and what the last norm takes
+    assert data_types == [getattr(torch, data_type)] * 3  # two blocks and what the last norm takes
     assert {p.dtype for p in model.parameters()} == {torch.float32}
 
 
 def test_small_gradients_survive_in_fp16() -> None:
     """Without loss scaling, the smallest positive number of fp16, 6e-8, rounds them to zero."""
     weight = nn.Parameter(torch.ones(4, 4))
-    scaled: list[Tensor] = []
+    scaled: list[torch.Tensor] = []
 
     class Tiny(nn.Module):
-        def forward(self, images: Tensor) -> Tensor:
+        def forward(self, images: torch.Tensor) -> torch.Tensor:
             return images @ weight * 1e-8
 
     optimiser = torch.optim.SGD([weight], 1.0)
@@ -243,7 +250,9 @@ def test_small_gradients_survive_in_fp16() -> None:
     images = torch.randn(1, BATCH, 4, generator=torch.Generator().manual_seed(1)).half()
     job = Job("vitl16-train", "tuned-fp16", "smoke", BATCH, 1, "cpu")
     labels = torch.zeros(1, BATCH, dtype=torch.long)
-    train_classifier(Steps(1), job, Tiny(), optimiser, images, labels, autocast=torch.float16)
+    training.train_classifier(
+        Steps(1), job, Tiny(), optimiser, images, labels, autocast=torch.float16
+    )
     assert scaled[0].abs().max() > 0
 
 

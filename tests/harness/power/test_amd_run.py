@@ -7,7 +7,6 @@ from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
-import torch
 from support.fakes.fake_amdsmi import (
     A,
     B,
@@ -17,6 +16,7 @@ from support.fakes.fake_amdsmi import (
 from support.harness.amd_boards import gpu as gpu
 from support.harness.amd_boards import kernel as kernel
 from support.harness.amd_boards import meter as meter
+from support.lazy_module import LazyModule
 
 from harness.power.rocm_devices import VISIBLE_VARIABLES
 from harness.power.sampler import Settings, _Loop
@@ -28,7 +28,8 @@ from harness.run.planning import make_plan
 from harness.run.workers import worker
 from harness.run.workers.launch import make_worker_environment
 from harness.system import DESCRIPTION, describe_environment
-from reference import sglang_server
+
+torch, sglang_server = LazyModule("torch"), LazyModule("reference.sglang_server")
 
 
 def test_the_sampler_reads_amds_gpus_from_one_thread(gpu, tmp_path, monkeypatch):
@@ -122,6 +123,7 @@ def test_the_environment_of_a_bundle_tells_rocms_choice():
     }
 
 
+@pytest.mark.xdist_group("torch")  # one test process imports it
 @pytest.mark.parametrize(
     ("hip", "uuid", "expected"),
     [
@@ -145,6 +147,7 @@ def test_a_rank_knows_its_gpu_by_torchs_uuid_or_its_address(monkeypatch, hip, uu
     )
 
 
+@pytest.mark.xdist_group("torch")
 def test_sglang_is_not_given_nvidias_numbers_for_amds_gpus(monkeypatch):
     monkeypatch.setitem(sys.modules, "pynvml", None)
     monkeypatch.setattr(torch.version, "hip", "7.0")

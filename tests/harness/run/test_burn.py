@@ -1,14 +1,16 @@
 """The control run: its matrix products, the comparison of their results, and its plan."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 from click.testing import CliRunner
 from support.harness.session_runs import TESTS, carry_out, find_bundles, read_evidence
+from support.lazy_module import LazyModule
 
 from checker.engine import judge
 from harness.cli import main
@@ -19,11 +21,13 @@ from harness.run.session import RunFailed
 from harness.run.workers.recorder import EpochRecorder, HostClock
 from harness.simulation.throughput_model import find_curve, load_fit, name_figures
 from harness.system import DESCRIPTION, hash_source
-from reference import burn
 from rules.boards import BOARDS, find_board
 from rules.contract import BoardFault, Job
 from rules.finding import Severity
 from rules.workloads.burn import WORKLOAD
+
+pytestmark = pytest.mark.xdist_group("torch")  # one test process imports it
+torch, burn = LazyModule("torch"), LazyModule("reference.burn")
 
 BOARD = "GPU-burn-test"
 JOB = Job("burn", "bf16", "smoke", 2, 1, "cpu", uuids=(BOARD,))

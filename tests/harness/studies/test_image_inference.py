@@ -1,5 +1,7 @@
 """timm's models as an implementation of studies, on a CPU."""
 
+from __future__ import annotations
+
 import gc
 import weakref
 from collections.abc import Callable, Iterator
@@ -8,20 +10,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import torch
+from support.lazy_module import LazyModule
 
-from reference import image_inference
-from reference.image_inference import (
-    CaptureError,
-    ImageModel,
-    LaunchQueue,
-    count_facts,
-    find_outcome,
-    open_model,
-)
 from rules.studies.accuracy import ModelAccuracy, read_shipped_table
 from rules.studies.models import CURATED
 from rules.study_contract import BatchRefused, ModelFacts, ModelJob, ModelRefused
+
+pytestmark = pytest.mark.xdist_group("torch")  # one test process imports it
+torch, image_inference = LazyModule("torch"), LazyModule("reference.image_inference")
 
 JOB = ModelJob("test_resnet", 32, "eager", "fp32", 1, "cpu", "BOARD", True, False)
 
@@ -37,7 +33,7 @@ def find_row(architecture: str, size: int) -> ModelAccuracy:
     return row
 
 
-def run(model: ImageModel, batches: int, parts: int) -> int:
+def run(model: image_inference.ImageModel, batches: int, parts: int) -> int:
     """Run the model and return how many times it called `mark`."""
     marks: list[None] = []
     model.run(batches, parts, lambda: marks.append(None))
@@ -60,7 +56,7 @@ def test_a_model_runs_the_batches_in_the_declared_precision(
     architecture: str, precision: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shapes = []
-    model = open_model(alter(architecture=architecture, precision=precision))
+    model = image_inference.open_model(alter(architecture=architecture, precision=precision))
     forward = model._network.forward
 
     def record(images: torch.Tensor) -> torch.Tensor:
@@ -82,7 +78,8 @@ def test_a_model_runs_the_batches_in_the_declared_precision(
 
 def test_weights_follow_from_the_seed() -> None:
     first, second, other = (
-        next(open_model(alter(seed=seed))._network.parameters()) for seed in (5, 5, 6)
+        next(image_inference.open_model(alter(seed=seed))._network.parameters())
+        for seed in (5, 5, 6)
     )
     assert torch.equal(first, second)
     assert not torch.equal(first, other)
@@ -97,7 +94,9 @@ def test_each_batch_size_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
         return graph.forward
 
     monkeypatch.setattr(torch, "compile", partial(torch.compile, backend=record))
-    model = ImageModel(alter(engine="compile"), torch.nn.ReLU(), ModelFacts(1, 1, 1))
+    model = image_inference.ImageModel(
+        alter(engine="compile"), torch.nn.ReLU(), ModelFacts(1, 1, 1)
+    )
     for batch in range(1, 11):
         model.prepare(batch)
     model.close()
@@ -107,7 +106,7 @@ def test_each_batch_size_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(("autograd", "requires_grad"), [(False, False), (True, True)])
 def test_autograd_records_only_if_the_job_asks_for_it(autograd: bool, requires_grad: bool) -> None:
     outputs = []
-    model = open_model(alter(autograd=autograd))
+    model = image_inference.open_model(alter(autograd=autograd))
     model._network.register_forward_hook(lambda *call: outputs.append(call[-1].requires_grad))
     model.prepare(1)
     run(model, batches=1, parts=1)
@@ -146,13 +145,15 @@ def test_a_job_that_cannot_run_is_refused_with_the_reason(
     fields: dict[str, Any], reason: str
 ) -> None:
     with pytest.raises(ModelRefused) as refusal:
-        open_model(alter(**fields))
+        image_inference.open_model(alter(**fields))
     assert reason in str(refusal.value)
     assert "\n" not in str(refusal.value)
 
 
 def test_a_model_of_fixed_size_takes_another_one() -> None:
-    facts, larger = (count_facts("deit_tiny_patch16_224", size) for size in (224, 384))
+    facts, larger = (
+        image_inference.count_facts("deit_tiny_patch16_224", size) for size in (224, 384)
+    )
     assert 2.9 < larger.flops / facts.flops < 4.5
     assert larger.params > facts.params  # positions
 
@@ -160,7 +161,7 @@ def test_a_model_of_fixed_size_takes_another_one() -> None:
 def test_a_model_whose_constructor_computes_with_tensors_is_counted(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    expected = count_facts("test_resnet", 96)
+    expected = image_inference.count_facts("test_resnet", 96)
     make_network = image_inference.make_network
 
     def refuse_meta(architecture: str, size: int, device: torch.device) -> torch.nn.Module:
@@ -169,8 +170,8 @@ def test_a_model_whose_constructor_computes_with_tensors_is_counted(
         return make_network(architecture, size, device)
 
     monkeypatch.setattr(image_inference, "make_network", refuse_meta)
-    count_facts.cache_clear()
-    assert count_facts("test_resnet", 96) == expected
+    image_inference.count_facts.cache_clear()
+    assert image_inference.count_facts("test_resnet", 96) == expected
 
 
 @pytest.mark.parametrize(
@@ -183,7 +184,7 @@ def test_a_model_whose_constructor_computes_with_tensors_is_counted(
     ],
 )
 def test_counts_agree_with_those_of_timm(architecture: str, size: int) -> None:
-    facts, row = count_facts(architecture, size), find_row(architecture, size)
+    facts, row = image_inference.count_facts(architecture, size), find_row(architecture, size)
     assert facts.flops == pytest.approx(row.flops, rel=0.02)
     assert facts.activations == pytest.approx(row.activations, rel=0.01)
     assert facts.params == pytest.approx(row.params, rel=0.001)
@@ -191,13 +192,14 @@ def test_counts_agree_with_those_of_timm(architecture: str, size: int) -> None:
 
 def test_model_has_the_classes_of_the_published_accuracy() -> None:
     # timm builds this model with 21 841 classes by default, and 33.2 million parameters.
-    assert count_facts("tiny_vit_21m_224", 224).params / 1e6 == pytest.approx(21.2, rel=0.01)
+    assert image_inference.count_facts("tiny_vit_21m_224", 224).params / 1e6 == pytest.approx(
+        21.2, rel=0.01
+    )
 
 
 @pytest.mark.parametrize(
     ("error", "outcome"),
     [
-        (torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB"), "out-of-memory"),
         (MemoryError(), "out-of-memory"),
         (RuntimeError("CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate`"), "out-of-memory"),
         (
@@ -211,25 +213,30 @@ def test_model_has_the_classes_of_the_published_accuracy() -> None:
     ],
 )
 def test_errors_of_a_batch_size_have_their_outcome(error: Exception, outcome: str) -> None:
-    assert find_outcome(error) == outcome
+    assert image_inference.find_outcome(error) == outcome
+
+
+def test_error_of_torch_on_memory_has_its_outcome() -> None:
+    error = torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB")
+    assert image_inference.find_outcome(error) == "out-of-memory"
 
 
 def test_a_failed_capture_is_no_refusal_of_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
     """The allocator of the process is unusable after it, so the worker must end."""
 
     def fail(images: torch.Tensor) -> None:
-        raise CaptureError("the capture failed")
+        raise image_inference.CaptureError("the capture failed")
 
-    model = open_model(JOB)
+    model = image_inference.open_model(JOB)
     monkeypatch.setattr(model._network, "forward", fail)
-    with pytest.raises(CaptureError):
+    with pytest.raises(image_inference.CaptureError):
         model.prepare(1)
 
 
 def test_an_error_after_which_the_gpu_is_unusable_is_no_refusal(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    model = open_model(JOB)
+    model = image_inference.open_model(JOB)
     model.prepare(1)
     monkeypatch.setattr(model, "_run_batch", lambda: torch.zeros(1).view(2))
     monkeypatch.setattr(model, "_on_gpu", True)
@@ -259,7 +266,7 @@ def test_the_host_runs_ahead_by_a_bounded_number_of_batches(
             finished = max(finished, self.recorded)
 
     monkeypatch.setattr(torch.cuda, "Event", Event)
-    queue = LaunchQueue(on_gpu=True)
+    queue = image_inference.LaunchQueue(on_gpu=True)
     for launched in range(1, 1000):
         queue.add_batch()
         ahead.append(launched - finished)
@@ -272,7 +279,7 @@ def test_the_host_runs_ahead_by_a_bounded_number_of_batches(
 def test_a_refused_batch_frees_its_memory_and_the_next_one_runs(
     step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model, tensors = open_model(JOB), []
+    model, tensors = image_inference.open_model(JOB), []
     model.prepare(1)
 
     def fail(images: torch.Tensor) -> None:
