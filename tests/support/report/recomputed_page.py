@@ -35,6 +35,11 @@ class ReportPage:
     """The verdicts of studies, which have a page of their own."""
 
     @cached_property
+    def results_by_bundle(self) -> Mapping[Path, Result]:
+        """The results of runs by the directory of their bundle."""
+        return {r.verdict.path.resolve(): r for r in self.results if r.verdict}
+
+    @cached_property
     def board_limits(self) -> tuple[float, float]:
         """The least differences in throughput and energy, in percent, that count between boards."""
         return find_board_limits(list_single_settings(self))
@@ -42,12 +47,7 @@ class ReportPage:
     def find_result(self, table: ReportTable, row: Mapping[str, Any]) -> Result | None:
         """The result that a row shows; None for a row of several results."""
         if bundles := str(row.get("bundle") or "").split():
-            path = (self.directory / bundles[0]).resolve()
-            return next(
-                result
-                for result in self.results
-                if result.verdict and result.verdict.path.resolve() == path
-            )
+            return self.results_by_bundle[(self.directory / bundles[0]).resolve()]
         if row.get("standing") != "published" or table.id in (
             "rack",
             "whole-nodes",
