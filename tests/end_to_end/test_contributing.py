@@ -10,19 +10,27 @@ ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
+NO_FILES = (".venv*", ".*_cache", ".hypothesis", "__pycache__", "build", "dist")
+"""What tools write beside the files of the project."""
+
+
 def copy_project(target: Path) -> None:
     """Copy the files of the project, committed or not, and link its environment."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    for name in filter(None, listed.stdout.split("\0")):
-        if (ROOT / name).is_file():
-            (target / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, target / name)
+    if (ROOT / ".git").exists():
+        listed = subprocess.run(
+            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        for name in filter(None, listed.stdout.split("\0")):
+            if (ROOT / name).is_file():
+                (target / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(ROOT / name, target / name)
+    else:  # a source distribution
+        ignore = shutil.ignore_patterns(*NO_FILES)
+        shutil.copytree(ROOT, target, ignore=ignore, dirs_exist_ok=True)
     (target / ".venv").symlink_to(ROOT / ".venv")
     # `make test` runs mypy before the tests. With its cache, mypy checks only what has changed.
     if (ROOT / ".mypy_cache").exists():
