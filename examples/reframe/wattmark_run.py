@@ -102,4 +102,3 @@ class WattmarkRun(rfm.RunOnlyRegressionTest):
                 "joules_per_item": (references["joules_per_item"], None, self.tolerance, "J/item"),
             }
         }
-        self.require_reference = True

@@ -212,6 +212,13 @@ def test_quantity_that_the_meter_lacks_is_left_out(tmp_path: Path) -> None:
     }
 
 
+def test_port_is_free_again_when_the_export_has_ended() -> None:
+    port = find_free_port()
+    with make_export(ExportTarget(port=port)):
+        assert "wattmark_epochs_ended" in (scrape(port) or "")
+    assert scrape(port) is None
+
+
 def test_run_without_export_does_not_import_the_client() -> None:
     code = "import sys, harness.run.command; sys.exit('prometheus_client' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -55,12 +55,13 @@ def test_missing_package_is_named_with_the_command_that_installs_it(monkeypatch)
         check_export(ExportTarget(port=9400))
 
 
-def test_port_in_use_is_refused_before_the_run(tmp_path: Path) -> None:
+@pytest.mark.parametrize("options", [[], ["--dry-run"]])
+def test_port_in_use_is_refused_before_the_run(tmp_path: Path, options: list[str]) -> None:
     require_client()
     with socket.create_server(("", 0)) as server:
         port = server.getsockname()[1]
         arguments = ["run", "resnet50-train", "--simulate", "h200", "--out", str(tmp_path)]
-        result = CliRunner().invoke(main, [*arguments, "--export", f"prometheus:{port}"])
+        result = CliRunner().invoke(main, [*arguments, *options, "--export", f"prometheus:{port}"])
     assert result.exit_code == 3
     assert f"--export prometheus:{port}: another process uses this port" in result.output
     assert not list(tmp_path.iterdir())
