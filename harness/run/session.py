@@ -5,6 +5,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -46,6 +47,7 @@ from harness.run.workers.worker_events import (
     WorkerStarted,
     WorkloadBuilt,
 )
+from harness.slurm.energy import open_account
 from rules.bundle_format import write as bundle
 from rules.bundle_format.events import (
     Calibrated,
@@ -98,7 +100,10 @@ def run(
     too. A signal that arrives while the bundle is written takes effect when it is complete.
     """
     attempt = Attempt(plan, directory, view, events, ensure_watchdog, export)
+    account = open_account(plan.job, os.environ)
     attempt.run()
+    if plan.job is not None and account is not None:
+        plan = replace(plan, job=replace(plan.job, energy=account.read(os.environ)))
     events.end_attempt()
     share = collect_share(plan, directory, attempt.measurements)
     if cluster and plan.node > 0:

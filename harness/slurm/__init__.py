@@ -1,1 +1,1 @@
-"""Slurm: the job that a run is in, and the run of a requeued job."""
+"""Slurm: the job that a run is in, its energy by Slurm, and the run of a requeued job."""

@@ -29,6 +29,15 @@ class SiteCap:
 
 
 @dataclass(frozen=True)
+class JobEnergy:
+    """The energy during the run by Slurm's accounting, over the nodes of the step."""
+
+    consumed_j: int
+    plugin: str
+    """`AcctGatherEnergyType`, such as `acct_gather_energy/ipmi`."""
+
+
+@dataclass(frozen=True)
 class SlurmJob:
     """A job of Slurm, or the step of it that this process is in."""
 
@@ -41,6 +50,8 @@ class SlurmJob:
     """The number of the task in its array; None if the job is in no array."""
     site_cap: SiteCap | None
     """None if the site has stated none."""
+    energy: JobEnergy | None = None
+    """None where Slurm counts no energy, and in a plan: it is known when the run has ended."""
 
     def __str__(self) -> str:
         return f"job {self.id}" + ("" if self.step is None else f", step {self.step},")

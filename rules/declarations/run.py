@@ -143,10 +143,19 @@ class SiteCap(JsonRecord):
 
 
 @dataclass(frozen=True)
+class JobEnergy(JsonRecord):
+    """The energy of a run by the accounting of Slurm."""
+
+    consumed_j: int
+    plugin: str
+    """`AcctGatherEnergyType`, such as `acct_gather_energy/ipmi`."""
+
+
+@dataclass(frozen=True)
 class SlurmJob(JsonRecord):
     """The job of Slurm that a run was in."""
 
-    PARTS: ClassVar[Parts] = {"site_cap": SiteCap.from_json}
+    PARTS: ClassVar[Parts] = {"site_cap": SiteCap.from_json, "energy": JobEnergy.from_json}
 
     id: str
     step: str | None
@@ -156,6 +165,8 @@ class SlurmJob(JsonRecord):
     """None if the job was in no array."""
     site_cap: SiteCap | None
     """None if the site stated none."""
+    energy: JobEnergy | None
+    """None where Slurm counts no energy."""
 
 
 @dataclass(frozen=True)

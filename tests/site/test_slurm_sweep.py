@@ -29,6 +29,8 @@ def test_single_run_leaves_one_bundle_and_the_caps_that_it_found(
     assert slurm.wait_for_state(f"{job}_0")["JobState"] == "COMPLETED", read_output(tmp_path)
     (result,) = read_results(tmp_path)
     assert result["slurm_job"]["site_cap"] == {"cap_w": 700, "source": "environment"}
+    # This Slurm has no plugin that counts energy.
+    assert result["slurm_job"]["energy"] is None
     assert (result["power"]["mode"], result["power"]["cap_w"]) == ("set", 400)
     assert "pre-check: no errors" in read_output(tmp_path)
     assert all(slurm.read_caps_mw(node) == DEFAULT_CAPS_MW for node in NODES)

@@ -70,9 +70,27 @@ SITE_SCRIPT = """\
 # Slurm has one {name} for all nodes. Run that of this node, if a test has installed one.
 [ ! -x {root}/$SLURMD_NODENAME/{name} ] || exec {root}/$SLURMD_NODENAME/{name}
 """
-NAMED = ("unshare", "--mount", "sh", "-c", 'mount --bind "$0" /etc/hosts; exec "$@"')
-"""Starts a program for which the file after it is /etc/hosts. Where that is not allowed, the names
-of the nodes have no address."""
+COUNTERS = """\
+AcctGatherEnergyType=acct_gather_energy/pm_counters
+AcctGatherNodeFreq=1
+JobAcctGatherType=jobacct_gather/linux
+JobAcctGatherFrequency=task=1,energy=1
+"""
+"""Slurm reads the counters of the nodes of a Cray, which are files below /sys/cray."""
+MOUNTS = """\
+#!/bin/sh
+# Runs a program that has names for the nodes, and counters if {root} has them. Where mounting is
+# not allowed, it has neither.
+mount --bind {root}/hosts /etc/hosts
+if [ -d {root}/cray ]; then
+    mount --rbind /sys {root}/sys && mount -t tmpfs none /sys
+    for folder in {root}/sys/*; do
+        mkdir "/sys/${{folder##*/}}" && mount --rbind "$folder" "/sys/${{folder##*/}}"
+    done
+    mkdir /sys/cray && mount --bind {root}/cray /sys/cray
+fi
+exec "$@"
+"""
 TASK_PROLOG = f"""\
 #!/bin/sh
 echo "export {simulator.VARIABLE}={{root}}/$SLURMD_NODENAME/socket"
@@ -151,6 +169,12 @@ class Slurm:
         finally:
             client.close()
 
+    def set_counters(self, energy_j: int, power_w: int) -> None:
+        """Set the counters of energy and power of both nodes, as a Cray prints them."""
+        time_us = time.time_ns() // 1000
+        for name, text in (("energy", f"{energy_j} J"), ("power", f"{power_w} W")):
+            (self.root / "cray" / "pm_counters" / name).write_text(f"{text} {time_us} us\n")
+
     def install(self, node: str, name: str, text: str) -> None:
         """Install a prolog, an epilog or a task prolog on a node."""
         path = self.root / node / name
@@ -169,10 +193,11 @@ def explain_missing() -> str | None:
 
 
 @contextmanager
-def start_cluster(root: Path) -> Iterator[Slurm]:
+def start_cluster(root: Path, has_counters: bool = False) -> Iterator[Slurm]:
     """Yield a cluster below `root`, whose path must be short, because Slurm and the simulators make
-    sockets there. Ends all of its processes with the block."""
-    _write_files(root)
+    sockets there. Ends all of its processes with the block. `has_counters`: its nodes have counters
+    of energy, which `Slurm.set_counters` sets."""
+    _write_files(root, has_counters)
     environment = {
         **{k: v for k, v in os.environ.items() if not k.startswith(("SLURM_", "SBATCH_"))},
         "SLURM_CONF": str(root / "slurm.conf"),
@@ -188,7 +213,10 @@ def start_cluster(root: Path) -> Iterator[Slurm]:
         configuration = root / "slurm.conf"
         for command in (
             ["slurmctld", "-f", configuration],
-            *([*NAMED, root / "hosts", "slurmd", "-N", n, "-f", configuration] for n in NODES),
+            *(
+                ["unshare", "--mount", root / "mounts", "slurmd", "-N", node, "-f", configuration]
+                for node in NODES
+            ),
         ):
             subprocess.run(command, env=environment, check=True, timeout=START_TIMEOUT_S)
         wait_for(lambda: _list_states(slurm) == {"idle"}, START_TIMEOUT_S)
@@ -201,7 +229,7 @@ def start_cluster(root: Path) -> Iterator[Slurm]:
             process.wait(START_TIMEOUT_S)
 
 
-def _write_files(root: Path) -> None:
+def _write_files(root: Path, has_counters: bool) -> None:
     host = socket.gethostname().partition(".")[0]
     for folder in ("state", "munge", *NODES):
         (root / folder).mkdir()
@@ -217,11 +245,16 @@ def _write_files(root: Path) -> None:
         kill_wait_s=KILL_WAIT_S,
     )
     nodes = (NODE.format(node=node, host=host, port=find_free_port()) for node in NODES)
-    (root / "slurm.conf").write_text(configuration + "".join(nodes))
+    accounting = COUNTERS if has_counters else ""
+    (root / "slurm.conf").write_text("".join((configuration, accounting, *nodes)))
+    if has_counters:
+        (root / "sys").mkdir()
+        (root / "cray" / "pm_counters").mkdir(parents=True)
+    (root / "mounts").write_text(MOUNTS.format(root=root))
     for name in ("prolog", "epilog"):
         (root / name).write_text(SITE_SCRIPT.format(name=name, root=root))
     (root / "task-prolog").write_text(TASK_PROLOG.format(root=root))
-    for name in ("prolog", "epilog", "task-prolog"):
+    for name in ("prolog", "epilog", "task-prolog", "mounts"):
         (root / name).chmod(0o755)
 
 
