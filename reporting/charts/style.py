@@ -163,7 +163,7 @@ def make_log_axis(channel: Any, field: str, title: str, values: Sequence[float])
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     ticks = [m * 10.0**d for d in decades for m in (1, 2, 3, 5, 7) if low <= m * 10.0**d <= high]
     # The values often span less than a decade, where powers of ten alone would give too few ticks.
-    axis = alt.Axis(values=ticks, labelExpr=_GROUPED_DIGITS, labelOverlap=True)
+    axis = alt.Axis(values=ticks, labelExpr=_GROUPED_DIGITS, labelOverlap=True, labelSeparation=4)
     return channel(
         f"{field}:Q",
         title=title,
