@@ -52,7 +52,7 @@ def check_packages(what: str, names: Iterable[str]) -> Check:
         if importlib.util.find_spec(name) is None:
             extra = EXTRAS.get(name)
             advice = (
-                f"in an environment of its own: pip install 'wattmark[{extra}]'"
+                f"pip install 'wattmark[{extra}]'; each stack needs an environment of its own"
                 if extra
                 else "install a stack, which brings it"
             )

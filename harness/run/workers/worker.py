@@ -70,7 +70,7 @@ def main() -> int:
     except ModuleNotFoundError as error:
         extra = EXTRAS.get(workloads()[plan.workload].stack)
         advice = (
-            f"pip install 'wattmark[{extra}]' in an environment of its own"
+            f"pip install 'wattmark[{extra}]'; each stack needs an environment of its own"
             if extra
             else "install a stack, which brings it"
         )
