@@ -2,6 +2,7 @@
 what they show on a terminal only."""
 
 import errno
+import io
 import os
 import shutil
 import signal
@@ -53,6 +54,9 @@ def run_program(command: click.Command, name: str, arguments: Sequence[str]) -> 
     """Run a command of the program `name` with these arguments, and exit."""
     program = name.partition(" ")[0]
     signals: list[int] = []
+    # A character that the encoding of the terminal lacks must not end the program.
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.encoding.lower() != "utf-8":
+        sys.stdout.reconfigure(errors="replace")
 
     def exit_interrupted(number: int, _: object) -> NoReturn:
         signals.append(number)

@@ -118,6 +118,21 @@ def test_output_that_cannot_be_written_ends_every_program_with_3(
     assert "/proc/none" in process.stderr and "Traceback" not in process.stderr
 
 
+def test_character_that_the_encoding_lacks_does_not_end_a_program() -> None:
+    code = (
+        "import click; from checker.terminal import run_program;"
+        "run_program(click.Command('x', callback=lambda: click.echo('gain \u2212 time')), 'x', [])"
+    )
+    command = [sys.executable, "-c", code]
+    for encoding, printed in (
+        ("latin-1", b"gain ? time\n"),
+        ("utf-8", b"gain \xe2\x88\x92 time\n"),
+    ):
+        environment = {**os.environ, "PYTHONIOENCODING": encoding}
+        done = subprocess.run(command, env=environment, capture_output=True, check=False)
+        assert (done.returncode, done.stdout, done.stderr) == (0, printed, b"")
+
+
 def test_ids_of_workloads_are_whole_on_a_narrow_terminal() -> None:
     outer, inner = pty.openpty()
     fcntl.ioctl(inner, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 60, 0, 0))
