@@ -51,9 +51,9 @@ def check(bundle: Bundle) -> Iterator[Violation]:
 
 CASES = '''"""Mutations that the rule `{name}` must find."""
 
-from rules.testing.frames import EvidenceFrames
 from rules.checks.{family}.{module} import RULE
 from rules.testing.case import mutation
+from rules.testing.frames import EvidenceFrames
 
 
 @mutation(RULE)

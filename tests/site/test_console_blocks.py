@@ -49,6 +49,8 @@ def make_clone(folder: Path) -> Path:
     commit = [*git, "commit", "-q", "--allow-empty", "-m", "Changes of the working tree"]
     subprocess.run(commit, cwd=folder, check=True)
     (folder / ".venv").symlink_to(sys.prefix)
+    with (folder / ".git/info/exclude").open("a") as exclude:
+        exclude.write("/.venv\n")
     return folder
 
 
