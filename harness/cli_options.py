@@ -300,6 +300,13 @@ def make_request(workload: str, options: dict[str, Any]) -> "RunRequest":
         # `--meter simulated:h200` and `--simulate h200` mean the same.
         if issubclass(source_class(meter), SimulatedSource):
             options = {**options, "meter": None, "simulate": meter.partition(":")[2]}
+    context = click.get_current_context(silent=True)
+    is_site_default = (
+        context and context.get_parameter_source("system") == ParameterSource.DEFAULT_MAP
+    )
+    if options["simulate"] is not None and is_site_default:
+        # The site describes its real boards and meters.
+        options = {**options, "system": None}
     if (concurrency := options.pop("concurrency", None)) is not None:
         options["batch"] = _check_concurrency(workload, concurrency, options["batch"])
     return RunRequest(workload, **options)

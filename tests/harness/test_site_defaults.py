@@ -174,12 +174,28 @@ def test_run_takes_defaults_and_options_come_first(
     write_config(f'out = "{tmp_path / "mine"}"', 'system = "h200.toml"\nout = "/scratch"')
     system = tmp_path / "site" / "h200.toml"
     system.touch()
-    assert invoke(*RUN).exit_code == 0
-    assert invoke(*RUN, "--out", "here", "--system", "other.toml").exit_code == 0
+    run = ("run", "resnet50-train", "--dry-run")
+    assert invoke(*run).exit_code == 0
+    assert invoke(*run, "--out", "here", "--system", "other.toml").exit_code == 0
     assert [(request.system, out) for request, out in calls] == [
         (system, tmp_path / "mine"),
         (Path("other.toml"), Path("here")),
     ]
+
+
+def test_simulated_boards_are_not_described_as_the_system_of_the_site(
+    write_config: WriteConfig, calls: list[tuple[Any, ...]], tmp_path: Path
+) -> None:
+    write_config("", 'system = "h200.toml"')
+    (tmp_path / "site" / "h200.toml").touch()
+    run = ("run", "resnet50-train", "--smoke", "--dry-run")
+    for options in (
+        ("--simulate", "h200"),
+        ("--meter", "simulated:h200"),
+        ("--simulate", "h200", "--system", "other.toml"),
+    ):
+        assert invoke(*run, *options).exit_code == 0
+    assert [request.system for request, _ in calls] == [None, None, Path("other.toml")]
 
 
 def test_signatures_take_defaults_and_options_come_first(
