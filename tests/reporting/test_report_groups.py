@@ -51,7 +51,7 @@ def test_several_accelerators_stand_beside_one_of_the_same_kind(
         figures(one, "items_per_s_per_accelerator", "joules_per_item"),
     )
     apart = compute_imbalance(figures_from_json(many.result).epochs)
-    assert apart is not None and row.text("line") == "many \u00d7 2 \u00b7 tuned bf16"
+    assert apart is not None and row.text("line") == "many\u202f\u00d7\u202f2 \u00b7 tuned bf16"
     keys = (
         "items_per_s_per_accelerator",
         "on_one",
@@ -94,7 +94,7 @@ def test_demo_on_several_accelerators_stands_apart(
         read_lines(page, "resnet50-train-scaling"),
         read_lines(page, "resnet50-train-demo-scaling"),
     )
-    assert [row.text("line").split(" ")[0] for row in (submitted, apart)] == ["submitted", "laptop"]
+    assert [row["line"].split(" ")[0] for row in (submitted, apart)] == ["submitted", "laptop"]
     assert submitted["on_one"] is None, "a demo on one accelerator is nothing to compare with"
     titles = {t["id"]: t["title"] for t in read_embedded(page, "tables")}
     assert [

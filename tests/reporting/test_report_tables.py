@@ -112,11 +112,13 @@ def test_chart_holds_the_rows_and_titles_of_its_table(page: Element) -> None:
     drawn = {figure.attributes["id"]: figure for figure in page.find("figure", class_="chart")}
     specs = read_embedded(page, "charts")
     assert specs.keys() == drawn.keys()
+    built = {chart.id: chart for table in by_id.values() for chart in build_charts(table)}
     for id, figure in drawn.items():
         table = by_id[figure.attributes["data-table"]]
         told = json.dumps(specs[id])
         assert f'"{table.id}"' in told, "its data is that of the table"
-        (chart,) = [c for c in build_charts(table) if c.id == id]
+        chart = built[id]
+        assert chart.table.id == table.id
         title, plot = next(figure.find("h3")).text, next(figure.find("div", class_="plot"))
         # A generated title states the finding, with which the alternative text begins.
         alt = str(plot.attributes["aria-label"])

@@ -4,11 +4,12 @@ lists the same cases.
 """
 
 import runpy
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import Submissions, copy_evidence, copy_study
+from conftest import PRINCIPAL, Submissions, copy_evidence, copy_study
 from support.mutation_cases import Case, list_cases
 
 from checker.engine import judge
@@ -40,9 +41,21 @@ def test_good_study_gives_no_finding(submissions: Submissions, sessions: int) ->
     assert verdict.rules_not_run == 0
 
 
+@pytest.fixture(scope="module")
+def shared_round(tmp_path_factory: pytest.TempPathFactory, signing_key: Path) -> Submissions:
+    """A round for bundles that are judged one at a time. The checker remembers its keyring."""
+    empty_round = Submissions(tmp_path_factory.mktemp("shared") / "submissions", signing_key)
+    empty_round.allow(signing_key)
+    return empty_round
+
+
 @pytest.mark.parametrize("case", list(list_cases()), ids=lambda case: case.name)
-def test_spoilt_bundle_is_noticed(case: Case, submissions: Submissions, score: list[bool]) -> None:
-    difference = case.find_difference(submissions)
+def test_spoilt_bundle_is_noticed(
+    case: Case, submissions: Submissions, shared_round: Submissions, score: list[bool]
+) -> None:
+    center = shared_round.root / PRINCIPAL.split("@")[0]
+    difference = case.find_difference(shared_round if case.is_judged_alone else submissions)
+    shutil.rmtree(center, ignore_errors=True)
     score.append(not difference)
     assert difference == ""
 

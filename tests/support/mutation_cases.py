@@ -56,6 +56,12 @@ class Case:
     def name(self) -> str:
         return f"{'measured' if self.origin else 'made'}-{self.rule.id}-{self.alteration.name}"
 
+    @property
+    def is_judged_alone(self) -> bool:
+        """Whether the bundle is judged by itself, with the keyring as it is. Otherwise the case
+        needs a round of its own, which it may alter."""
+        return isinstance(self.alteration, Mutation | StudyMutation)
+
     def find_difference(self, submissions: Submissions) -> str:
         """The rules that report the bundle unexpectedly and the rules that miss it. Empty if the
         case passes."""

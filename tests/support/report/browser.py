@@ -13,7 +13,7 @@ def open_address(page: Any, address: str) -> None:
 
 def wait_for_script(page: Any) -> None:
     """Wait until the script of the page has read the tables."""
-    page.wait_for_function("() => window.wattmark")
+    page.wait_for_function("() => window.wattmark", timeout=60_000)
 
 
 def read_rows(page: Any, id: str) -> list[dict[str, Any]]:

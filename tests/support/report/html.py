@@ -6,6 +6,7 @@ import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
+from functools import lru_cache
 from html.parser import HTMLParser
 from typing import Any
 
@@ -38,17 +39,19 @@ class Element:
 
     def find(self, tag: str, **attributes: str) -> Iterator["Element"]:
         """All descendants of that tag; `class_` asks for one class among several."""
-        for child in self.children:
-            if isinstance(child, Element):
-                expected = {k: v for k, v in attributes.items() if k != "class_"}
-                classes = child.attributes.get("class", "").split()
-                if (
-                    child.tag == tag
-                    and all(child.attributes.get(k) == v for k, v in expected.items())
-                    and attributes.get("class_", "") in ["", *classes]
-                ):
-                    yield child
-                yield from child.find(tag, **attributes)
+        class_name = attributes.pop("class_", "")
+        left = self.children[::-1]
+        while left:
+            child = left.pop()
+            if isinstance(child, str):
+                continue
+            left += child.children[::-1]
+            if (
+                child.tag == tag
+                and all(child.attributes.get(k) == v for k, v in attributes.items())
+                and (not class_name or class_name in child.attributes.get("class", "").split())
+            ):
+                yield child
 
 
 CELLS = {"td", "th"}
@@ -115,12 +118,26 @@ class Line:
 def read_embedded(page: Element, id: str) -> Any:
     """The JSON of the page's script element of that id, with what it holds once put back wherever
     it belongs."""
-    (script,) = page.find("script", id=id)
-    text = "".join(c for c in script.children if isinstance(c, str))
+    text = _read_script(page, id)
     if id == "about":
         return json.loads(text)
-    document = json.loads(zlib.decompress(base64.b64decode(text)))
-    return unpack_tables(document) if id == "tables" else document
+    return unpack_tables(_decompress(text)) if id == "tables" else _decompress(text)
+
+
+def _read_script(page: Element, id: str) -> str:
+    (script,) = page.find("script", id=id)
+    return "".join(c for c in script.children if isinstance(c, str))
+
+
+def _decompress(text: str) -> Any:
+    return json.loads(zlib.decompress(base64.b64decode(text)))
+
+
+@lru_cache(maxsize=2)
+def _read_records(script: str) -> list[Any]:
+    """The records of the tables of a page, from the text of their script element. Callers share
+    them, so they must not alter them."""
+    return unpack_tables(_decompress(script))
 
 
 def read_head(stored: Any, head: int) -> dict[str, Any]:
@@ -165,7 +182,7 @@ def read_lines(page: Element, id: str) -> list[Line]:
     """The rows of the table of that id, each with the values that the page holds for charts and
     downloads."""
     (table,) = page.find("table", **{"data-table": id})
-    (record,) = [t for t in read_embedded(page, "tables") if t["id"] == id]
+    (record,) = [t for t in _read_records(_read_script(page, "tables")) if t["id"] == id]
     keys = [head.attributes["data-key"] for head in table.find("th", scope="col")]
     (body,) = table.find("tbody")
     lines = []
@@ -191,7 +208,7 @@ def list_table_ids(page: Element) -> list[str]:
 
 def read_tables(page: Element) -> list[ReportTable]:
     """The tables of a page, made anew from its JSON."""
-    return parse_tables(read_embedded(page, "tables"))
+    return parse_tables(_read_records(_read_script(page, "tables")))
 
 
 def parse_tables(records: Iterable[Mapping[str, Any]]) -> list[ReportTable]:
