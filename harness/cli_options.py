@@ -300,12 +300,8 @@ def make_request(workload: str, options: dict[str, Any]) -> "RunRequest":
         # `--meter simulated:h200` and `--simulate h200` mean the same.
         if issubclass(source_class(meter), SimulatedSource):
             options = {**options, "meter": None, "simulate": meter.partition(":")[2]}
-    context = click.get_current_context(silent=True)
-    is_site_default = (
-        context and context.get_parameter_source("system") == ParameterSource.DEFAULT_MAP
-    )
-    if options["simulate"] is not None and is_site_default:
-        # The site describes its real boards and meters.
+    # The system of a site is that of its real boards and meters.
+    if options["simulate"] is not None and _is_site_default("system"):
         options = {**options, "system": None}
     if (concurrency := options.pop("concurrency", None)) is not None:
         options["batch"] = _check_concurrency(workload, concurrency, options["batch"])
@@ -327,6 +323,13 @@ def _check_concurrency(workload: str, concurrency: str, batch: str | None) -> st
             f"--concurrency {concurrency}: give a number of requests of at least 1, or auto"
         )
     return concurrency
+
+
+def _is_site_default(name: str) -> bool:
+    """Return whether config.toml gives the value of a parameter of the present command."""
+    context = click.get_current_context(silent=True)
+    source = context.get_parameter_source(name) if context else None
+    return source is ParameterSource.DEFAULT_MAP
 
 
 def is_given(context: click.Context, parameter: click.Parameter) -> bool:
