@@ -27,6 +27,8 @@ FILE_SUFFIX = ".prom"
 OWN_START = b"# HELP wattmark_"
 """How a text file of this module begins."""
 INTERVAL_S = 1.0
+ABANDONED_S = 10.0
+"""No run writes a file that was not written for this long."""
 MAX_PORT = 65535
 
 
@@ -79,14 +81,20 @@ def check_export(target: ExportTarget) -> Check:
 
 
 def _check_file(path: Path) -> None:
-    """Raise MachineError if a file of another program is there, OSError if it cannot be written."""
+    """Raise MachineError if the file is that of another program or run, OSError if it cannot be
+    written."""
+    # The run would write it anew and remove it at its end.
     with suppress(FileNotFoundError):
         content = path.read_bytes()
-        # The file is removed at the end of the run.
         if content and not content.startswith(OWN_START):
             raise MachineError(
                 f"--export {TEXT_FILE}:{path}: another program has written this file; give a name "
                 "of its own"
+            )
+        # A killed run leaves its file.
+        if time.time() - path.stat().st_mtime < ABANDONED_S:
+            raise MachineError(
+                f"--export {TEXT_FILE}:{path}: another run writes this file; give a name of its own"
             )
     draft = path.with_name(f"{path.name}.check")
     draft.touch()
@@ -121,6 +129,8 @@ class RunExport:
         """Why the file could not be written last time."""
 
     def __enter__(self) -> Self:
+        # A resumed run made no checks before.
+        check_export(self._target)
         from prometheus_client import CollectorRegistry, start_http_server
 
         self._registry = CollectorRegistry()

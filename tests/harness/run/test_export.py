@@ -1,14 +1,16 @@
 """What `bench-submit run --export` refuses before a run. tests/site/test_prometheus.py exports."""
 
 import importlib.util
+import os
 import socket
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from support.harness.session_runs import make_test_plan
 
 from harness.cli import main
-from harness.run.export import ExportTarget, check_export, parse_target
+from harness.run.export import ExportTarget, RunExport, check_export, parse_target
 from harness.run.plan import MachineError, PlanError
 
 
@@ -55,6 +57,16 @@ def test_missing_package_is_named_with_the_command_that_installs_it(monkeypatch)
         check_export(ExportTarget(port=9400))
 
 
+def test_resumed_run_without_the_package_is_refused_too(monkeypatch) -> None:
+    plan = make_test_plan()
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with (
+        pytest.raises(MachineError, match="prometheus-client is not installed"),
+        RunExport(plan, ExportTarget(port=9400)),
+    ):
+        pass
+
+
 @pytest.mark.parametrize("options", [[], ["--dry-run"]])
 def test_port_in_use_is_refused_before_the_run(tmp_path: Path, options: list[str]) -> None:
     require_client()
@@ -76,6 +88,15 @@ def test_file_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
         check_export(ExportTarget(path=tmp_path / "run.prom"))
 
 
+def test_file_that_another_run_writes_now_is_refused_and_kept(tmp_path: Path) -> None:
+    require_client()
+    path = tmp_path / "run.prom"
+    path.write_text("# HELP wattmark_power_watts …\n")
+    with pytest.raises(MachineError, match="another run writes this file"):
+        check_export(ExportTarget(path=path))
+    assert path.exists()
+
+
 def test_file_of_another_program_is_refused_and_kept(tmp_path: Path) -> None:
     require_client()
     path = tmp_path / "smart.prom"
@@ -84,5 +105,6 @@ def test_file_of_another_program_is_refused_and_kept(tmp_path: Path) -> None:
         check_export(ExportTarget(path=path))
     assert path.read_text().startswith("# HELP smartmon")
     path.write_text("# HELP wattmark_power_watts …\n")
+    os.utime(path, (0, 0))
     check_export(ExportTarget(path=path))
     assert [path.name for path in tmp_path.iterdir()] == ["smart.prom"]
