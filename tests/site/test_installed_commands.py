@@ -185,7 +185,16 @@ def test_round_is_reviewed_accepted_and_reported_outside_a_clone(user: User) -> 
     assert "waived: " in user.run("bench-check", *waive)
     assert "3 written to the LOG" in user.run("bench-check", "accept", "submissions")
     assert "3 lines, head " in user.run("bench-check", "log", "head", "submissions")
-    report = ("submissions", "--published", "--out", "page.html", "--tables", "tables")
+    report = (
+        "submissions",
+        "--published",
+        "--out",
+        "page.html",
+        "--tables",
+        "tables",
+        "--parquet",
+        "data",
+    )
     output = user.run("bench-report", *report)
     assert "3 passed, 0 failed, 0 withdrawn, 95 published figures" in output
     withdraw = ("withdraw", swept, *BY_ALPHA)
