@@ -231,7 +231,7 @@ def judge(pull_request: PullRequest, out: Path) -> int:
     sections = {
         f"The pull request {'passes' if passes else 'fails'}": "\n".join(lines),
         "Compared with the results before": comparison,
-        "LOG of the base branch": head.stdout or head.stderr,
+        "LOG of the base branch": head.stdout or head.stderr.removeprefix("Error: "),
     }
     write_summary(out, sections)
     return process.returncode

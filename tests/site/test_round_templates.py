@@ -297,6 +297,40 @@ def test_the_templates_install_this_version():
     assert f"\nwattmark[report]=={__version__}\n" in (TEMPLATES / "requirements.txt").read_text()
 
 
+def test_git_ignores_what_no_bundle_is(tmp_path):
+    # A pull request with the plan of a sweep is refused, and the plan has paths of its machine.
+    shutil.copytree(TEMPLATES, tmp_path, dirs_exist_ok=True)
+    run_git(tmp_path, "init", "--quiet")
+    system = tmp_path / "submissions" / "honest" / "h200"
+    leftovers = (
+        system / "SWEEP.sweep.json",
+        system / ".SWEEP.sweep.json.writing",
+        system / ".RUN.running" / "log.txt",
+        system / ".RUN.writing" / "log.txt",
+        tmp_path / "out" / "summary.md",
+    )
+    for path in (*leftovers, system / "RUN" / "result.json"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    listing = run_git(tmp_path, "ls-files", "--others", "--exclude-standard").splitlines()
+    assert set(listing) == {
+        "submissions/honest/h200/RUN/result.json",
+        *(str(p.relative_to(TEMPLATES)) for p in TEMPLATES.rglob("*") if p.is_file()),
+    }
+
+
+def test_the_first_pull_request_of_a_round_passes_without_a_log(two_centers, tmp_path):
+    keyring = tmp_path / "submissions" / "keyring"
+    shutil.copytree(two_centers.to_submit / "keyring", keyring)
+    repository = make_round_repository(tmp_path, keyring.parent)
+    head = repository.open_pull_request(lambda clone: two_centers.submit(clone, HONEST))
+    job = repository.run_github_job("pull-request.yml", "check", head)
+    assert job.status == 0, job.output
+    summary = job.read("out/summary.md")
+    assert "The base branch has no results." in summary
+    assert "\nsubmissions: there is no LOG yet" in summary
+
+
 def test_a_commit_that_is_not_there_is_named(two_centers):
     job = two_centers.repository.run_github_job("pull-request-paths.yml", "paths", "0" * 40)
     assert job.status == 2 and f"{'0' * 40}^{{commit}}: fatal: " in job.output, job.output
