@@ -194,14 +194,15 @@ def _prepare_outputs(
     paths: Sequence[Path],
     local: bool,
 ) -> "Sequence[DataExport]":
-    """What `--parquet` and `--archive` ask for. Raises OutputError for a file that may not be
-    overwritten, the page included."""
+    """Make the directory of the page. Returns what `--parquet` and `--archive` ask for. Raises
+    OutputError for a file that may not be overwritten, the page included, and OSError."""
     if archive is not None and local:
         raise click.UsageError("--archive is for results with verified signatures: omit --local")
     from checker.output import refuse_output
 
     if out is not None:
         refuse_output(out, MARK)
+        out.parent.mkdir(parents=True, exist_ok=True)
     if parquet is None and archive is None:
         return ()
     # Data frames take as long to import as judging ten bundles.

@@ -303,10 +303,19 @@ def test_nothing_to_report_is_an_error(tmp_path: Path) -> None:
 
 
 def test_page_that_cannot_be_written_is_an_error(tmp_path: Path) -> None:
-    out = tmp_path / "missing" / "report.html"
-    done = CliRunner().invoke(main, [str(published_below(tmp_path / "s")), "-o", str(out)])
+    (tmp_path / "file").touch()
+    out = tmp_path / "file" / "pages" / "report.html"
+    # The check would find no bundle: the page is refused before it.
+    done = CliRunner().invoke(main, [str(tmp_path / "file"), "-o", str(out)])
     assert done.exit_code == 3
-    assert f"{out}: cannot be written" in done.output
+    assert f"{out.parent}: cannot be written: Not a directory" in done.output
+
+
+def test_directory_of_the_page_is_made(tmp_path: Path) -> None:
+    out = tmp_path / "missing" / "pages" / "report.html"
+    done = CliRunner().invoke(main, [str(published_below(tmp_path / "s")), "-o", str(out)])
+    assert done.exit_code == 0, done.output
+    assert out.exists()
 
 
 @pytest.mark.parametrize(
