@@ -46,16 +46,21 @@ class Check:
         return f"{self.result}; {self.advice}" if self.advice else self.result
 
 
+def advise_on_package(name: str) -> str:
+    """How to install a package of a stack."""
+    if extra := EXTRAS.get(name):
+        return f"pip install 'wattmark[{extra}]'; each stack needs an environment of its own"
+    return (
+        "install a stack, which brings it; one simulated board without --smoke needs none "
+        "(docs/simulated.md)"
+    )
+
+
 def check_packages(what: str, names: Iterable[str]) -> Check:
     """Check that packages are installed, without importing them, which may take seconds."""
     for name in names:
         if importlib.util.find_spec(name) is None:
-            extra = EXTRAS.get(name)
-            advice = (
-                f"pip install 'wattmark[{extra}]'; each stack needs an environment of its own"
-                if extra
-                else "install a stack, which brings it"
-            )
+            advice = advise_on_package(name)
             error = StackError(f"{name} is not installed; {advice}")
             return Check(what, False, f"{name} is not installed", advice, error)
     return Check(what, True, f"{', '.join(names)} installed")

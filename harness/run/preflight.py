@@ -156,9 +156,14 @@ class Preflight:
 
     def _check_stack(self) -> Check:
         assert self._workload is not None
-        if self.run_request.simulates_work:
+        request = self.run_request
+        # torchrun starts several workers. Nodes exchange messages through torch.
+        needs_torch = request.nodes > 1 or (request.gpus > 1 and self._workload.mode != "inference")
+        if needs_torch and not (torch := check_packages("stack", ("torch",))).ok:
+            return torch
+        if request.simulates_work:
             return Check("stack", True, "none needed: the work is simulated")
-        if self.run_request.implementation not in (None, self._workload.implementation):
+        if request.implementation not in (None, self._workload.implementation):
             return Check("stack", True, "that of your own implementation, which is not known")
         return check_packages("stack", dict.fromkeys(("torch", self._workload.stack)))
 
@@ -254,7 +259,7 @@ def choose_meter(run_request: RunRequest) -> str:
     elif run_request.smoke:
         advice = "use --simulate h200, which needs no meter"
     else:
-        advice = "without a GPU use --smoke --simulate h200"
+        advice = "without a GPU use --simulate h200"
     listing = "\n".join(f"  {refusal}" for refusal in refusals)
     raise MeterError(f"no meter can be used here:\n{listing}\n  {advice}")
 

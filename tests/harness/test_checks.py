@@ -111,7 +111,7 @@ def test_missing_meter_is_shown_once_with_one_line_for_each_meter(tmp_path: Path
         lines = result.output.partition("no meter can be used here:\n")[2].splitlines()
         reasons = [line for line in lines if line.startswith("  ")]
         assert len(reasons) == 1 + len(measuring_meters(("cuda",)))
-        assert reasons[-1] == "  without a GPU use --smoke --simulate h200"
+        assert reasons[-1] == "  without a GPU use --simulate h200"
 
 
 def test_dry_run_names_the_checks_that_are_not_made(tmp_path: Path) -> None:
@@ -139,6 +139,21 @@ def test_missing_stack_is_known_before_the_run(
         assert "pip install 'wattmark[vision]'" in " ".join(result.output.split())
     # Simulated work needs no stack.
     assert invoke(command, *SIMULATED, "-o", tmp_path / "out", "--dry-run").exit_code == 0
+
+
+@pytest.mark.parametrize("command", ["run", "sweep"])
+def test_simulated_work_needs_torch_for_several_processes_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    hide_module(monkeypatch, "torch")
+    serving = ("llama3-8b-serve", "--simulate", "h200", "--gpus", 2)
+    for arguments in (SIMULATED, serving):
+        assert invoke(command, *arguments, "-o", tmp_path, "--dry-run").exit_code == 0
+    result = invoke(command, *SIMULATED, "--gpus", 2, "-o", tmp_path)
+    assert result.exit_code == 3
+    assert "Error: torch is not installed" in result.output
+    assert "one simulated board without --smoke needs none" in " ".join(result.output.split())
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("command", ["run", "sweep"])

@@ -17,6 +17,7 @@ from dataclasses import asdict, astuple
 from pathlib import Path
 
 from checker.terminal import UNWRITABLE, describe_unwritable
+from harness.checks import advise_on_package
 from harness.processes import LAUNCHER_VARIABLE, die_with_parent
 from harness.run.plan import Plan
 from harness.run.planning import hash_file
@@ -45,7 +46,7 @@ from harness.run.workers.worker_events import (
 )
 from harness.simulation.board_state import Activity
 from harness.simulation.worker_boards import WorkerBoards
-from harness.system import EXTRAS, hash_source
+from harness.system import hash_source
 from rules.bundle_format.records import BatchWindow, ServedRequest
 from rules.contract import BoardFault, Built, Job
 from rules.metrics.idle import BUILD, RESIDENT
@@ -68,12 +69,7 @@ def main() -> int:
     try:
         run(plan, rank, local_rank, world_size, event_log)
     except ModuleNotFoundError as error:
-        extra = EXTRAS.get(workloads()[plan.workload].stack)
-        advice = (
-            f"pip install 'wattmark[{extra}]'; each stack needs an environment of its own"
-            if extra
-            else "install a stack, which brings it"
-        )
+        advice = advise_on_package(workloads()[plan.workload].stack)
         event_log.write_event(JobRefused(rank=rank, message=f"{error}: {advice}"))
         raise
     # By the contract, an implementation raises ValueError if it refuses the job. A repetition of
