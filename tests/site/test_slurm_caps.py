@@ -27,7 +27,7 @@ pytestmark = [needs_cc, pytest.mark.xdist_group("slurm")]
 DEFAULT_LIMITS_MW = [FOUND_MW, FOUND_MW]
 RUN = ["bench-submit", *SMOKE_RUN, "--meter=nvidia_on_cpu"]
 METERS = SOURCES / "meters"
-LONG_EPOCH_S = 2
+LONG_EPOCH_S = 1
 
 
 @pytest.fixture

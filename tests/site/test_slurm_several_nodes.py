@@ -68,7 +68,7 @@ def test_job_script_of_the_docs_runs_on_two_nodes(slurm: Slurm, tmp_path: Path) 
 def submit_sweep(slurm: Slurm, folder: Path) -> str:
     """Submit the rendered script of a sweep of one run on two nodes, and wait until both have set
     their caps and are in an epoch."""
-    options = ["--nodes", 2, "--caps", 400, "--epoch-seconds", 2]
+    options = ["--nodes", 2, "--caps", 400, "--epoch-seconds", 1]
     script = write_sweep_script(folder, *options)
     job = slurm.submit(script)
     wait_for(lambda: "epoch  0" in read_output(folder), JOB_TIMEOUT_S)
