@@ -76,13 +76,21 @@ def submit_sweep(slurm: Slurm, folder: Path) -> str:
     return f"{job}_0"
 
 
-def test_cancelled_run_restores_the_caps_of_both_nodes(slurm: Slurm, tmp_path: Path) -> None:
+def test_cancelled_run_restores_the_caps_of_both_nodes_and_starts_anew(
+    slurm: Slurm, tmp_path: Path
+) -> None:
     job = submit_sweep(slurm, tmp_path)
     slurm.run("scancel", job)
     assert slurm.wait_for_state(job)["JobState"] == "CANCELLED"
     wait_for(lambda: all(slurm.read_caps_mw(n) == DEFAULT_CAPS_MW for n in NODES), KILL_WAIT_S)
-    assert len(list_unfinished(tmp_path)) == 2
-    assert read_results(tmp_path) == []
+    unfinished = list_unfinished(tmp_path)
+    assert len(unfinished) == 2 and read_results(tmp_path) == []
+    slurm.requeue(job)
+    assert slurm.wait_for_state(job)["JobState"] == "COMPLETED", read_output(tmp_path)
+    (result,) = read_results(tmp_path)
+    assert (result["attempt"], result["slurm_job"]["restarts"]) == (1, 1)
+    # A run over several nodes is not resumed.
+    assert sorted(list_unfinished(tmp_path)) == sorted(unfinished)
 
 
 def test_node_that_dies_ends_the_other_which_restores_its_caps(
