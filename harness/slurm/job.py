@@ -62,7 +62,7 @@ class SlurmJob:
         site_cap = record["site_cap"]
         return SlurmJob(**{**record, "site_cap": None if site_cap is None else SiteCap(**site_cap)})
 
-    def is_same_step(self, job_id: str | None, step: str | None) -> bool:
+    def is_same_step(self, job_id: str, step: str | None) -> bool:
         """Whether these are the job and the step, also before Slurm requeued the job."""
         return self.step is not None and (job_id, step) == (self.id, self.step)
 

@@ -15,6 +15,7 @@ from harness.run.plan import Plan, PlanError, RunRequest
 from harness.run.repeats import compare_bundles, is_repeat
 from harness.run.run_directory import STATE_FILE
 from harness.slurm.job import is_requeued
+from rules.declarations.run import RunDeclaration
 
 
 def run(run_request: RunRequest, out: Path) -> bool:
@@ -38,10 +39,11 @@ def find_bundle(plan: Plan, out: Path) -> Path | None:
     """The bundle in `out` that the step of the plan has left before, also on other accelerators;
     None without one."""
     for bundle, result, differences in compare_bundles(plan, out):
-        job = result.get("slurm_job", {})
+        job = RunDeclaration.from_document(result).slurm_job
         if (
             plan.job is not None
-            and plan.job.is_same_step(job.get("id"), job.get("step"))
+            and job is not None
+            and plan.job.is_same_step(job.id, job.step)
             and result["settings"]["seed"] == plan.seed
             and not set(differences) - {"accelerators"}
         ):
