@@ -38,6 +38,8 @@ def test_plugin_is_that_of_the_configuration(plugin: str, expected: str | None) 
         ("12.batch|0\n", 0),
         ("12.0|\n", None),
         ("12.0|18446744073709551614\n", None),
+        # Slurm 22.05.8, after a counter that it could not read.
+        ("12.0|18446744073704536064\n", None),
         ("12.0|2.10K\n", None),
         ("12.0|1\n12.1|2\n", None),
         ("", None),

@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from support.harness.cap_node import has_ended
 from support.kills import wait_for
 from support.meters.ports import find_free_port
 
@@ -175,7 +176,10 @@ class Slurm:
         """Set the counters of energy and power of both nodes, as a Cray prints them."""
         time_us = time.time_ns() // 1000
         for name, text in (("energy", f"{energy_j} J"), ("power", f"{power_w} W")):
-            (self.root / "cray" / "pm_counters" / name).write_text(f"{text} {time_us} us\n")
+            draft = self.root / "cray" / f"{name}.writing"
+            draft.write_text(f"{text} {time_us} us\n")
+            # A rename is atomic: slurmd would count down if it read an empty file.
+            draft.rename(self.root / "cray" / "pm_counters" / name)
 
     def install(self, node: str, name: str, text: str) -> None:
         """Install a prolog, an epilog or a task prolog on a node."""
@@ -294,4 +298,4 @@ def _end_daemons(root: Path) -> None:
         with suppress(OSError, ValueError):
             pids.append(int((root / name).read_text()))
             os.kill(pids[-1], signal.SIGTERM)
-    wait_for(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids), START_TIMEOUT_S)
+    wait_for(lambda: all(has_ended(pid) for pid in pids), START_TIMEOUT_S)
