@@ -12,6 +12,13 @@ SITE_CAP_COMMENT = re.compile(r"(?:^|[\s,;])wattmark-cap=([^\s,;]*)")
 """The words in the comment of a job of which scripts/slurm-prolog.sh takes the first."""
 SITE_CAP = re.compile("[1-9][0-9]{0,3}")
 """Whole watts of at most four digits, as scripts/wattmark-cap takes them."""
+SLURM_VALUES = {
+    "SLURM_JOB_ID": re.compile("[0-9]{1,20}"),
+    "SLURM_STEP_ID": re.compile("[a-z0-9]{1,20}"),
+    "SLURM_RESTART_COUNT": re.compile("[0-9]{1,6}"),
+    "SLURM_ARRAY_TASK_ID": re.compile("[0-9]{1,18}"),
+}
+"""The values that Slurm gives these variables, as the schema of result.json takes them."""
 SCONTROL_TIMEOUT_S = 10.0
 
 
@@ -70,7 +77,8 @@ class SlurmJob:
 def is_requeued(environment: Mapping[str, str]) -> bool:
     """Whether Slurm has started the job of `environment` before."""
     # Slurm sets the variable when it starts a job again.
-    return int(environment.get("SLURM_RESTART_COUNT", 0)) > 0
+    # `read_job` refuses other text than a number.
+    return environment.get("SLURM_RESTART_COUNT", "0") != "0"
 
 
 def read_job(environment: Mapping[str, str]) -> SlurmJob | None:
@@ -78,6 +86,11 @@ def read_job(environment: Mapping[str, str]) -> SlurmJob | None:
     job_id = environment.get("SLURM_JOB_ID")
     if job_id is None:
         return None
+    for name, pattern in SLURM_VALUES.items():
+        if name in environment and not pattern.fullmatch(environment[name]):
+            raise SlurmJobError(
+                f"{name}={environment[name]!r}: Slurm sets no such value; correct or unset it"
+            )
     task = environment.get("SLURM_ARRAY_TASK_ID")
     return SlurmJob(
         job_id,

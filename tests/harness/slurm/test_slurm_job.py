@@ -76,3 +76,21 @@ def test_cap_of_the_environment_counts_before_that_of_the_comment(
     assert job is not None and job.site_cap == SiteCap(500, "environment")
     with pytest.raises(SlurmJobError, match="WATTMARK_SITE_CAP_W=500W: give whole watts"):
         read_job({**environment, "WATTMARK_SITE_CAP_W": "500W"})
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("SLURM_JOB_ID", ""),
+        ("SLURM_JOB_ID", "\x1b[31m"),
+        ("SLURM_STEP_ID", "a b"),
+        ("SLURM_RESTART_COUNT", "x"),
+        ("SLURM_RESTART_COUNT", "-1"),
+        ("SLURM_ARRAY_TASK_ID", "9" * 30),
+    ],
+)
+def test_wrong_variable_of_the_job_is_named(name: str, text: str) -> None:
+    environment = {**STEP, "SLURM_RESTART_COUNT": "0", "PATH": "", name: text}
+    assert is_requeued(environment) == (name == "SLURM_RESTART_COUNT")
+    with pytest.raises(SlurmJobError, match=f"^{name}=.*: .*unset it$"):
+        read_job(environment)
