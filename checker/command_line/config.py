@@ -88,7 +88,7 @@ def _read_file(file: Path) -> Iterator[tuple[str, SiteDefault]]:
             raise ConfigError(
                 f"{file}: unknown key {key!r}; the keys are {', '.join(KEYS)}; correct or remove it"
             )
-        if not isinstance(value, str) or not value:
+        if not isinstance(value, str) or not value or not value.isprintable():
             raise ConfigError(
                 f"{file}: {key}: found {_describe_value(value)}, expected text in quotes; correct "
                 "or remove it"
@@ -97,7 +97,9 @@ def _read_file(file: Path) -> Iterator[tuple[str, SiteDefault]]:
 
 
 def _describe_value(value: object) -> str:
-    kinds = {str: "empty text", dict: "a table", list: "a list", bool: "a truth value"}
+    if isinstance(value, str):
+        return "text with unprintable characters" if value else "empty text"
+    kinds = {dict: "a table", list: "a list", bool: "a truth value"}
     return kinds.get(type(value), f"{value}")
 
 
