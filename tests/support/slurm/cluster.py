@@ -28,8 +28,8 @@ GPUS = 2
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "scontrol", "unshare")
 START_TIMEOUT_S = 30.0
 JOB_TIMEOUT_S = 240.0
-KILL_WAIT_S = 10
-"""Between SIGTERM and SIGKILL to the processes of a job. Slurm's default is 30 s."""
+KILL_WAIT_S = 30
+"""Between SIGTERM and SIGKILL to the processes of a job: Slurm's default."""
 REVOKED_S = 2
 """After this time a new credential is younger than the one that the requeue has revoked."""
 ENDED = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL")
