@@ -3,8 +3,8 @@
     python scripts/pictures.py
 
 The page shows submissions/ and the simulated sweeps, so run `make simulated-sweep` first. The
-script needs Chromium, by default /usr/bin/chromium. The environment variable CHROMIUM names another
-one.
+script needs pdftoppm and Chromium, by default /usr/bin/chromium. The environment variable CHROMIUM
+names another one.
 """
 
 import os
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from playwright.sync_api import Browser, FloatRect, sync_playwright
+from playwright.sync_api import Browser, sync_playwright
 
 ROOT = Path(__file__).parent.parent
 SIMULATED = ROOT / "build/simulated/submissions"
@@ -35,15 +35,16 @@ class Picture:
     height: int
     section: str = WORKLOAD
     colours: Literal["light", "dark"] = "light"
-    medium: Literal["screen", "print"] = "screen"
     scale: float = 1
+    printed_page: int | None = None
+    """The page on paper, from 1; None for a picture of the screen."""
 
 
 PICTURES = (
-    Picture("report", 1440, 1500, section="answer"),
+    Picture("report", 1440, 1090, section="answer"),
     Picture("report-dark", 1440, 1200, colours="dark"),
     Picture("report-phone", 390, 1500, section="answer", scale=1.5),
-    Picture("report-print", 1000, 1190, medium="print"),
+    Picture("report-print", 1440, 900, printed_page=2),
     Picture("report-sweeps", 1440, 1350, section=DEMO),
 )
 
@@ -81,22 +82,27 @@ def take_picture(browser: Browser, page: Path, picture: Picture) -> None:
     )
     window.goto(page.as_uri())
     window.wait_for_function("() => window.wattmark")
-    window.emulate_media(media=picture.medium, color_scheme=picture.colours)
     section = window.locator(f"#{picture.section}")
     section.evaluate(
         "section => { for (const d of document.querySelectorAll('details')) d.open ||= "
         "d.contains(section); }"
     )
     for _ in range(3):  # charts that are drawn above the section move it
-        section.evaluate("section => section.scrollIntoView({ behavior: 'instant' })")
+        section.evaluate(  # the heading of a fold is that of its section
+            "section => (section.matches('details') ? section.parentElement : section)"
+            ".scrollIntoView({ behavior: 'instant' })"
+        )
         window.wait_for_timeout(DRAWN_MS)
     path = ROOT / "docs" / f"{picture.name}.png"
-    if picture.medium == "print":  # a section begins a new page
-        top = section.evaluate("section => section.getBoundingClientRect().top + scrollY")
-        clip: FloatRect = {"x": 0, "y": top, "width": picture.width, "height": picture.height}
-        window.screenshot(path=path, full_page=True, clip=clip)
-    else:
+    if picture.printed_page is None:
         window.screenshot(path=path)
+    else:
+        paper = page.with_suffix(".pdf")
+        window.pdf(path=paper, prefer_css_page_size=True)
+        pages = ["-f", str(picture.printed_page), "-singlefile"]
+        subprocess.run(
+            ["pdftoppm", "-png", "-r", "120", *pages, paper, path.with_suffix("")], check=True
+        )
     window.close()
 
 

@@ -47,7 +47,7 @@ PARTS
   async function fitWidth({ view, live }) {
     await view.runAsync(); // the answer of Vega to the new width
     const width = live.clientWidth;
-    if (!width || Number(live.querySelector("svg").getAttribute("width")) === width) return;
+    if (!width || matchMedia("print").matches || Number(live.querySelector("svg").getAttribute("width")) === width) return;
     await view.width(width + 1).runAsync();
     await view.width(width).runAsync();
   }
