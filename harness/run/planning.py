@@ -73,8 +73,7 @@ def make_plan(run_request: RunRequest, machine: Machine, system: Json, source_sh
         batch_size=batch_size,
         seed=run_request.seed,
         epochs=CURRENT.epochs,
-        epoch_s=run_request.epoch_s
-        or (SMOKE_EPOCH_S if run_request.size == "smoke" else FULL_EPOCH_S),
+        epoch_s=run_request.epoch_s or _get_default_epoch_s(run_request.size),
         meter=machine.meter,
         torch_device=machine.torch_device,
         processes=1 if workload.mode == "inference" else len(machine.devices),
@@ -110,6 +109,10 @@ def make_plan(run_request: RunRequest, machine: Machine, system: Json, source_sh
     if run_request.original is not None:
         _check_reproduction(plan, run_request.original)
     return plan
+
+
+def _get_default_epoch_s(size: str) -> float:
+    return SMOKE_EPOCH_S if size == "smoke" else FULL_EPOCH_S
 
 
 def describe_job() -> SlurmJob | None:

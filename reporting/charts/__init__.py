@@ -97,8 +97,10 @@ def draw(
     if len(tables) <= _MAX_SERIAL_TABLES:
         return _collect(tables, map(_draw_table, tables, texts_of_tables))
     # Fork would deadlock in a process that has drawn before: threads of the renderer are not
-    # copied.
-    with ProcessPoolExecutor(count_cores(), mp_context=get_context("forkserver")) as pool:
+    # copied. The server imports Altair once for all processes.
+    context = get_context("forkserver")
+    context.set_forkserver_preload(["reporting.charts.render"])
+    with ProcessPoolExecutor(count_cores(), mp_context=context) as pool:
         try:
             with block_sigint():
                 # Each picture is drawn alone, so the result does not depend on the number of

@@ -69,12 +69,8 @@ def build_energy_chart(table: ReportTable) -> list[Chart]:
     )
     # No legend: the name of each run is written above its mark.
     points = base.encode(x=make_axis(key))
-    layers = [
-        interval,
-        draw_points(points, styles, legend=False),
-        draw_crosses(points),
-        write_names(base),
-    ]
+    marks = [draw_points(points, styles, legend=False), draw_crosses(points), write_names(base)]
+    layers = [interval, *marks]
     if is_shaded:
         layers.insert(0, _shade_lowest(base, key, standing, make_axis))
     hollow_note = "" if all(map(_may_win, drawn_rows)) else _HOLLOW

@@ -63,13 +63,6 @@ def build_trace_chart(table: ReportTable) -> list[Chart]:
         stroke=hue,
         strokeWidth=0.6,
     ).encode(x=x, y=y, y2=alt.Y2("high_w:Q"))
-    # A bin is often narrower than the pointer and its area low. A transparent rectangle over the
-    # full height shows the tooltip anyway.
-    hover_layer = (
-        base.mark_rect(opacity=0, fill=INK, tooltip={"content": "data"})
-        .encode(x=x, x2=alt.X2("to_s:Q"))
-        .properties(name=HOVER_LAYER)
-    )
     mean = (
         base.transform_calculate(middle_s="(datum.t_s + datum.to_s) / 2")
         .mark_line(stroke=INK, strokeWidth=1.2)
@@ -97,11 +90,21 @@ def build_trace_chart(table: ReportTable) -> list[Chart]:
             about,
             alt_text,
             table,
-            build_spec(alt.layer(*layers, hover_layer), 170),
+            build_spec(alt.layer(*layers, _make_hover_layer(base, x)), 170),
             # The trace of a run has no bundle in its rows.
             source=f"run {run}",
         )
     ]
+
+
+def _make_hover_layer(base: Any, x: Any) -> Any:
+    """A transparent rectangle over the full height of each bin, which shows the tooltip. A bin is
+    often narrower than the pointer and its area low."""
+    return (
+        base.mark_rect(opacity=0, fill=INK, tooltip={"content": "data"})
+        .encode(x=x, x2=alt.X2("to_s:Q"))
+        .properties(name=HOVER_LAYER)
+    )
 
 
 def _shade_epochs(base: Any) -> Any:
