@@ -50,10 +50,7 @@ def build_energy_chart(table: ReportTable) -> list[Chart]:
         [alt.SortField("held_back"), alt.SortField(key)],
     )
     limits = select_numbers(data, _LIMIT)
-    # Closed and open results are not compared with each other.
-    compared_rows = [row for row in data if _may_win(row)]
-    standing = "closed" if any(row["standing"] == "closed" for row in compared_rows) else "open"
-    joules = [float(row[key] or 0) for row in compared_rows if row["standing"] == standing]
+    standing, joules = _select_leaders(data, key)
     is_shaded = bool(limits and joules)
     # The axis must hold the end of the shaded span.
     span_end = min(joules) * (1 + limits[0] / 100) if is_shaded else None
@@ -89,6 +86,14 @@ def build_energy_chart(table: ReportTable) -> list[Chart]:
             source=name_sources(drawn_rows),
         )
     ]
+
+
+def _select_leaders(data: Data, key: str) -> tuple[str, list[float]]:
+    """The standing that the chart shades, and its compared values: closed results if there are any,
+    else open ones. The two are not compared with each other."""
+    compared_rows = [row for row in data if _may_win(row)]
+    standing = "closed" if any(row["standing"] == "closed" for row in compared_rows) else "open"
+    return standing, [float(row[key] or 0) for row in compared_rows if row["standing"] == standing]
 
 
 def _shade_lowest(base: Any, key: str, standing: str, make_axis: Callable[[str], Any]) -> Any:

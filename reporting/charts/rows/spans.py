@@ -79,16 +79,13 @@ def build_trace_chart(table: ReportTable) -> list[Chart]:
     )
     if data[0]["control_w"] is not None:
         about += " Control: median power of a control run at the same cap."
-    alt_text = (
-        f"Power over {float(data[-1]['to_s'] or 0):.0f} s in {len(data)} bins. The table has the "
-        "same values."
-    )
+    end_s = float(data[-1]["to_s"] or 0)
     return [
         Chart(
             f"{table.id}-power",
             "Power over time",
             about,
-            alt_text,
+            f"Power over {end_s:.0f} s in {len(data)} bins. The table has the same values.",
             table,
             build_spec(alt.layer(*layers, _make_hover_layer(base, x)), 170),
             # The trace of a run has no bundle in its rows.
