@@ -42,7 +42,7 @@ LATE_MS = 1.0
 
 @dataclass
 class Ticks:
-    """The ticks of the legs of one way."""
+    """The ticks of all legs with one export."""
 
     intervals_ms: list[float]
     delays_ms: list[float]
@@ -79,7 +79,7 @@ def measure(ticks: Ticks, target: ExportTarget | None, seconds: float) -> None:
 
 
 def main() -> None:
-    """Print a table, and the ratios to the way without an export."""
+    """Print a table, and the ratios to the legs without an export."""
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 10.0
     rounds = int(sys.argv[2]) if len(sys.argv) > 2 else 6
     with tempfile.TemporaryDirectory() as directory:
@@ -88,24 +88,24 @@ def main() -> None:
             "HTTP, scraped each second": ExportTarget(port=PORT),
             "text file": ExportTarget(path=Path(directory, "wattmark.prom")),
         }
-        ways = {name: Ticks([], []) for name in targets}
+        ticks_by_export = {name: Ticks([], []) for name in targets}
         for _ in range(rounds):
             for name, target in targets.items():
-                measure(ways[name], target, seconds)
+                measure(ticks_by_export[name], target, seconds)
     print(
         "| export | ticks | interval ms: p50, p99, max | ms after the deadline: p50, p99 | late |"
     )
     print("|---|---|---|---|---|")
     p99_ms = {}
-    for name, ticks in ways.items():
+    for name, ticks in ticks_by_export.items():
         intervals = *np.percentile(ticks.intervals_ms, (50, 99)), max(ticks.intervals_ms)
         delays = np.percentile(ticks.delays_ms, (50, 99))
         late = sum(delay > LATE_MS for delay in ticks.delays_ms) + ticks.missed
         p99_ms[name] = np.percentile(np.abs(np.array(ticks.intervals_ms) - 100), 99)
         figures = (", ".join(f"{value:.2f}" for value in values) for values in (intervals, delays))
         print(f"| {name} | {len(ticks.delays_ms)} | {' | '.join(figures)} | {late} |")
-    base, *others = p99_ms.items()
-    for name, value in others:
+    base, *exports = p99_ms.items()
+    for name, value in exports:
         print(f"p99 of the deviation from 100 ms, {name} / {base[0]}: {value / base[1]:.2f}")
 
 

@@ -119,7 +119,7 @@ def _hash_image(path: Path, size_bytes: int, mtime_ns: int, cache_file: Path) ->
             return sha256
     console = Console(stderr=True, markup=False, highlight=False, soft_wrap=True)
     size = f"{size_bytes / 1e9:.1f} GB"
-    console.print(f"hashing the container image {path}, {size}; runs after this one need not")
+    console.print(f"hashing the container image {path}, {size}; later runs use the recorded hash")
     start_s = time.monotonic()
     with path.open("rb") as file:
         sha256 = hashlib.file_digest(file, "sha256").hexdigest()

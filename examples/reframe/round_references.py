@@ -24,11 +24,13 @@ class NoReferenceError(Exception):
 def find_references(round_directory: Path, bundle: Path) -> dict[str, float]:
     """Return the mean of each figure over the runs of the round with the settings of `bundle`.
     Raises NoReferenceError."""
-    wanted, _ = _read_run(bundle)
+    new_settings, _ = _read_run(bundle)
     runs = [_read_run(path.parent) for path in sorted(round_directory.rglob("result.json"))]
-    figures_of_matches = [figures for settings, figures in runs if settings == wanted and figures]
+    figures_of_matches = [
+        figures for settings, figures in runs if settings == new_settings and figures
+    ]
     if not figures_of_matches:
-        settings = ", ".join(f"{name} {value}" for name, value in wanted.items())
+        settings = ", ".join(f"{name} {value}" for name, value in new_settings.items())
         raise NoReferenceError(
             f"{round_directory}: none of its {len(runs)} runs is like this one ({settings}); name "
             "the bundles of a system that ran it"

@@ -144,13 +144,13 @@ def find_refusals(pull_request: PullRequest) -> Iterator[str]:
 
 def explain_wrong_place(path: str) -> str:
     """Return why no center may change a file in this place. Empty if one may."""
-    first, *rest = path.split("/")
-    if first != SUBMISSIONS or not rest:
+    top, *parts = path.split("/")
+    if top != SUBMISSIONS or not parts:
         return "is not a file of a bundle; only the person who runs the round changes it"
-    if rest[0] in OWNED:
-        return f"is of {OWNED[rest[0]]}, which only the person who runs the round changes"
+    if parts[0] in OWNED:
+        return f"is of {OWNED[parts[0]]}, which only the person who runs the round changes"
     # `.` and `..` too.
-    if not path.isprintable() or "\\" in path or any(part.startswith(".") for part in rest):
+    if not path.isprintable() or "\\" in path or any(part.startswith(".") for part in parts):
         return "is hidden or has an unprintable name, and bundles have no such files"
     return ""
 

@@ -27,7 +27,7 @@ def drop_unsampled_models(path: Path, evidence: StudyEvidence) -> StudyEvidence:
     }
     if not models:
         return evidence
-    kept = [
+    numbers = [
         number
         for number, point in enumerate(bundle.points)
         if point.kind == ANCHOR or point.key not in models
@@ -40,8 +40,8 @@ def drop_unsampled_models(path: Path, evidence: StudyEvidence) -> StudyEvidence:
     return replace(
         evidence,
         study=evidence.study | {"work": work},
-        points=copy_rows(evidence.points, np.array(kept, np.int64)),
-        batches=select_parts(evidence.batches, kept),
+        points=copy_rows(evidence.points, np.array(numbers, np.int64)),
+        batches=select_parts(evidence.batches, numbers),
     )
 
 

@@ -41,8 +41,8 @@ def test_variants_of_the_workload_are_completed(option: str) -> None:
     variants = workloads()["resnet50-train"].variants
     assert complete(bench_submit, f"run resnet50-train {option} ") == list(variants)
     assert complete(bench_submit, f"run resnet50-train --smoke {option} tu") == ["tuned"]
-    every = {name for workload in workloads().values() for name in workload.variants}
-    assert set(complete(bench_submit, f"run {option} ")) == every
+    all_variants = {name for workload in workloads().values() for name in workload.variants}
+    assert set(complete(bench_submit, f"run {option} ")) == all_variants
 
 
 def test_last_name_of_a_list_is_completed_and_none_twice() -> None:

@@ -182,9 +182,10 @@ def test_samples_are_those_of_the_bundles(frames: dict[str, pd.DataFrame]) -> No
         raw = pd.read_csv(
             ROOT / "submissions" / bundle / "samples.csv.gz", keep_default_na=False, na_values=[""]
         )
-        kept = samples[samples["bundle"] == bundle].reset_index(drop=True)
+        bundle_samples = samples[samples["bundle"] == bundle].reset_index(drop=True)
         for name in raw.columns:
-            pd.testing.assert_series_equal(kept[name], raw[name].astype(kept[name].dtype))
+            column = bundle_samples[name]
+            pd.testing.assert_series_equal(column, raw[name].astype(column.dtype))
 
 
 def test_samples_of_an_epoch_lie_in_its_batches(frames: dict[str, pd.DataFrame]) -> None:
