@@ -88,6 +88,8 @@ def test_blocks_are_found() -> None:
 @pytest.mark.parametrize("block", [b for b in BLOCKS if b.reason is not None], ids=get_place)
 def test_mark_gives_a_reason(block: Block) -> None:
     assert block.reason and len(block.reason.split()) >= 3
+    named = re.findall(r"\b(?:tests|scripts)/[\w/.]*\w", block.reason)
+    assert [path for path in named if not (ROOT / path).exists()] == []
 
 
 INSTALLING = re.compile(r"\b(?:pip3? install|apt(?:-get)? |sudo |make (?:setup|demo|test))")
