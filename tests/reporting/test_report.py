@@ -64,7 +64,7 @@ def test_figures_of_a_row_are_those_of_its_bundle(submissions: Submissions, repo
         format_number(computed["mean_power_w_per_accelerator"]["mean"]),
     ]
     stated = [row.text(key) for key in ("accelerators", "variant", "precision", "batch")]
-    assert stated == ["NVIDIA H200 \u00d7 2", "tuned", "bf16", "1\u202f024"]
+    assert stated == ["NVIDIA H200\u202f\u00d7\u202f2", "tuned", "bf16", "1\u202f024"]
     (told,) = read_lines(page, "evidence")
     apart = relative_difference(
         computed["energy_j_counter"]["mean"], computed["energy_j_trapezoid"]["mean"]
