@@ -30,8 +30,8 @@ add_completion_class(FishComplete)
 
 
 class CommandOrPaths(click.Group):
-    """A program whose first argument is the name of a command or a path: what it looks like to the
-    shell."""
+    """A program whose first argument is the name of a command or a path, in the form that click
+    completes."""
 
     def __init__(
         self,

@@ -15,7 +15,7 @@ SITE_VARIABLE = "WATTMARK_SITE_CONFIG"
 """Names another file of the machine, for sites that set variables instead of files in /etc."""
 SITE_FILE = Path("/etc/wattmark") / CONFIG_FILE
 DEFAULT_OUT = Path("results")
-"""Of `--out`, where no file gives one."""
+"""The value of `--out` if no file gives one."""
 FILE_KEYS = ("system", "meters", "key")
 """The keys that name a file. A relative path begins at the directory of config.toml."""
 

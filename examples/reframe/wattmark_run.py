@@ -97,7 +97,7 @@ class WattmarkRun(rfm.RunOnlyRegressionTest):
             raise PerformanceError(str(error)) from None
         self.reference = {
             self.current_partition.fullname: {
-                # A run may be as good as it likes. Only the worse side has a bound.
+                # Only the worse side has a bound.
                 "items_per_s": (references["items_per_s"], -self.tolerance, None, "items/s"),
                 "joules_per_item": (references["joules_per_item"], None, self.tolerance, "J/item"),
             }

@@ -35,7 +35,7 @@ OWNED = {"keyring": "the keyring", "LOG": "the LOG", "waivers": "the waivers"}
 """What only the person who runs the round changes, by its name in submissions/."""
 KINDS = {"120000": "a symbolic link", "160000": "a submodule"}
 MOST_CHARACTERS = 20_000
-"""Of a section of the summary. GitHub takes 65 536 characters in a comment."""
+"""The maximum length of a section of the summary. GitHub takes 65 536 characters in a comment."""
 
 
 class PullRequestError(Exception):
@@ -149,7 +149,7 @@ def explain_wrong_place(path: str) -> str:
         return "is not a file of a bundle; only the person who runs the round changes it"
     if parts[0] in OWNED:
         return f"is of {OWNED[parts[0]]}, which only the person who runs the round changes"
-    # `.` and `..` too.
+    # Names that begin with a dot include `.` and `..`.
     if not path.isprintable() or "\\" in path or any(part.startswith(".") for part in parts):
         return "is hidden or has an unprintable name, and bundles have no such files"
     return ""

@@ -24,11 +24,11 @@ from harness.run.progress import View
 HTTP, TEXT_FILE = "prometheus", "textfile"
 FILE_SUFFIX = ".prom"
 """node_exporter reads no other files."""
-OWN_START = b"# HELP wattmark_"
+FILE_START = b"# HELP wattmark_"
 """How a text file of this module begins."""
 INTERVAL_S = 1.0
 ABANDONED_S = 10.0
-"""No run writes a file that was not written for this long."""
+"""A file that was not written for this long belongs to no run that goes on."""
 MAX_PORT = 65535
 
 
@@ -86,7 +86,7 @@ def _check_file(path: Path) -> None:
     # The run would write it anew and remove it at its end.
     with suppress(FileNotFoundError):
         content = path.read_bytes()
-        if content and not content.startswith(OWN_START):
+        if content and not content.startswith(FILE_START):
             raise MachineError(
                 f"--export {TEXT_FILE}:{path}: another program has written this file; give a name "
                 "of its own"
@@ -129,7 +129,7 @@ class RunExport:
         """Why the file could not be written last time."""
 
     def __enter__(self) -> Self:
-        # A resumed run made no checks before.
+        # The preflight of a resumed run does not check the target.
         check_export(self._target)
         from prometheus_client import CollectorRegistry, start_http_server
 

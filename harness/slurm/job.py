@@ -70,7 +70,7 @@ class SlurmJob:
         return SlurmJob(**{**record, "site_cap": None if site_cap is None else SiteCap(**site_cap)})
 
     def is_same_step(self, job_id: str, step: str | None) -> bool:
-        """Whether these are the job and the step, also before Slurm requeued the job."""
+        """Whether `job_id` and `step` name this step. A requeued job has the same numbers."""
         return self.step is not None and (job_id, step) == (self.id, self.step)
 
 

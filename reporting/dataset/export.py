@@ -42,8 +42,8 @@ def prepare_exports(
 
 
 def write_exports(collected: Collected, exports: Sequence[DataExport]) -> Iterator[str]:
-    """Write the data. Gives a line about each directory. Raises
-    checker.output.OutputError, and OSError if a file cannot be written."""
+    """Write the data, and yield a line about each directory. Raises checker.output.OutputError,
+    and OSError if a file cannot be written."""
     round = Round(collected)
     for export in exports:
         row_counts = write_dataset(round, export.directory)
