@@ -81,7 +81,7 @@ def _read_file(file: Path) -> Iterator[tuple[str, SiteDefault]]:
         return
     except OSError as error:
         raise ConfigError(f"{file}: cannot be read ({error.strerror}); mend or remove it") from None
-    except ValueError as error:  # not UTF-8, or not TOML
+    except (ValueError, RecursionError) as error:  # not UTF-8, not TOML, or nested too deeply
         raise ConfigError(f"{file}: cannot be read as TOML: {error}; mend it") from None
     for key, value in values.items():
         if key not in KEYS:

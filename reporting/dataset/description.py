@@ -51,13 +51,15 @@ def read_description(round_directory: Path) -> Description:
     path = round_directory / DESCRIPTION_FILE
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         raise DescriptionError(
             f"{path}: there is no such file; a published data set needs it. Write it, for "
             f"example:\n\n{_EXAMPLE}"
         ) from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise DescriptionError(f"{path}: cannot be read as TOML: {error}") from None
+    except OSError as error:
+        raise DescriptionError(f"{path}: cannot be read ({error.strerror}); correct it") from None
+    except (ValueError, RecursionError) as error:  # not UTF-8, not TOML, or nested too deeply
+        raise DescriptionError(f"{path}: cannot be read as TOML: {error}; correct it") from None
     _check_keys(path, document)
     return Description(**{**document, "creators": tuple(document["creators"])})
 

@@ -126,6 +126,7 @@ def test_files_are_in_etc_and_in_the_directory_of_xdg(
         ("[run]\nout = 'a'", "unknown key 'run'; the keys are"),
         ("out = 3", "out: found 3, expected text in quotes; correct"),
         ('system = "a\\u0000"', "system: found text with unprintable characters, expected text in"),
+        pytest.param("out = " + "[" * 5000, "cannot be read as TOML: ", id="nested"),
         ("out = true", "out: found a truth value, expected text in quotes; correct"),
         ("out = ['a']", "out: found a list, expected text in quotes; correct"),
         ("[out]\na = 1", "out: found a table, expected text in quotes; correct"),

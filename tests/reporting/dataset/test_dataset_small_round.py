@@ -199,3 +199,16 @@ def test_missing_description_says_what_to_write(tmp_path: Path) -> None:
     # The example that the message shows is a good one.
     (tmp_path / "round.toml").write_text(str(error.value).partition("\n\n")[2])
     assert read_description(tmp_path).license == "CC-BY-4.0"
+
+
+@pytest.mark.parametrize("value", ["1" * 5000, "[" * 5000], ids=["long", "nested"])
+def test_description_that_python_cannot_read_is_refused(tmp_path: Path, value: str) -> None:
+    (tmp_path / "round.toml").write_text(f"title = {value}")
+    with pytest.raises(DescriptionError, match=r"cannot be read as TOML: .*; correct it"):
+        read_description(tmp_path)
+
+
+def test_description_beside_a_file_is_missing(tmp_path: Path) -> None:
+    (tmp_path / "trends.json").touch()
+    with pytest.raises(DescriptionError, match="there is no such file"):
+        read_description(tmp_path / "trends.json")
