@@ -227,6 +227,8 @@ def test_outputs_are_compared_up_to_values(printed: list[str], numbers: list[int
     [
         ("mean  690.3 W, \u22120.30 %  (7\u202f444 images/s)", "mean N W, N % (N images/s)"),
         ("0 errors, 12 notes", "0 errors, N notes"),
+        ("400 W  ########  4.032 max", "N W ## N"),
+        ("500 W  ######    3.883", "N W ## N"),
         ("1 done, about 40 s left", "N done, about TIME left"),
         ("head 983834e13570df8e7670ec6c30fa421f3f2e9a8f", "head HEX"),
         ("run 20261121T173410Z-resnet50-tuned-x1-700W-85582f", "run ID-resnet50-tuned-x1-NW"),

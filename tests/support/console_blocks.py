@@ -96,7 +96,7 @@ def mask_values(line: str) -> str:
     line = _HEX.sub("HEX", _TIME.sub("TIME", line))
     line = re.sub(r"\babout \d+ (?:s|min|h)\b", "about TIME", line)
     line = _NUMBER.sub(lambda match: "0" if match[0] == "0" else "N", line)
-    return re.sub(r"\s+", " ", re.sub("##+", "##", line)).strip()
+    return re.sub(r"\s+", " ", re.sub(r"##+(.*?)(?: max)?$", r"##\1", line)).strip()
 
 
 def match_lines(page_lines: list[str], printed: list[str]) -> list[int] | None:
