@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from conftest import PRINCIPAL, Submissions, copy_evidence
 from jsonschema import Draft202012Validator
 from support.bundles import make_other_run, rederive
-from support.verdicts import run_bench_check
+from support.rounds.verdicts import run_bench_check
 
 from checker.cli import COMMANDS, check, load
 from checker.commands import explain, rules

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from jsonschema import Draft4Validator
-from support.verdicts import make_finding, make_hostile_view, make_verdict, make_view, render
+from support.rounds.verdicts import make_finding, make_hostile_view, make_verdict, make_view, render
 
 from checker.baseline import compute_fingerprint
 from checker.selection import RoundView

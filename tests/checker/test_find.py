@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Submissions
-from support.verdicts import run_bench_check
+from support.rounds.verdicts import run_bench_check
 
 from checker.find import find_places
 

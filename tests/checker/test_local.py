@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 from conftest import Submissions, copy_evidence
 from support.bundles import write_bundle
-from support.verdicts import add_altered_bundle, run_bench_check
+from support.rounds.verdicts import add_altered_bundle, run_bench_check
 
 from reporting.cli import main as bench_report
 from rules.bundle_format.documents import read_document

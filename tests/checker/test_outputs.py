@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 from conftest import Submissions
 from jsonschema import Draft202012Validator
-from support.verdicts import (
+from support.rounds.verdicts import (
     REVIEW,
     WITHDRAWN,
     add_altered_bundle,

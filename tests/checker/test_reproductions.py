@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 from conftest import Submissions, copy_evidence, make_key
 from support.bundles import make_other_run, rederive
-from support.trust_rounds import list_errors, list_rules
+from support.rounds.trust import list_errors, list_rules
 
 from checker.cli import check
 from checker.engine import judge_all

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from conftest import Submissions, copy_evidence, make_key
 from support.bundles import rederive
-from support.trust_rounds import delay_samples, list_errors, list_rules, make_second_run
-from support.verdicts import REVIEW, make_finding, make_verdict
+from support.rounds.trust import delay_samples, list_errors, list_rules, make_second_run
+from support.rounds.verdicts import REVIEW, make_finding, make_verdict
 
 from checker.engine import judge_all
 from checker.judging.bundle_judge import JudgeOptions, judge_bundles

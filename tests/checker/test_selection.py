@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Submissions
-from support.verdicts import (
+from support.rounds.verdicts import (
     add_altered_bundle,
     make_finding,
     make_verdict,

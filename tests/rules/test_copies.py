@@ -13,7 +13,7 @@ import pytest
 from conftest import Submissions
 from support.bundles import rederive
 from support.committed_runs import find_reference_runs
-from support.trust_rounds import list_errors
+from support.rounds.trust import list_errors
 
 from checker.engine import judge_all
 from rules.bundle import Bundle

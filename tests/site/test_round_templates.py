@@ -11,8 +11,8 @@ import pytest
 import yaml
 from conftest import Submissions, copy_evidence, make_key
 from support.bundles import make_other_run, rederive
-from support.round_cheats import NEW, PATH_CHEATS, REVIEWER, ROUND, Edit, change_text
-from support.round_repository import (
+from support.rounds.cheats import NEW, PATH_CHEATS, REVIEWER, ROUND, Edit, change_text
+from support.rounds.repository import (
     INSTALL,
     TEMPLATES,
     WORKFLOWS,
@@ -21,7 +21,7 @@ from support.round_repository import (
     make_round_repository,
     run_git,
 )
-from support.trust_rounds import run_command
+from support.rounds.trust import run_command
 
 from harness import __version__
 from rules.testing.frames import EvidenceFrames

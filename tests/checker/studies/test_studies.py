@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 from conftest import PRINCIPAL, Submissions, copy_study, make_key
-from support.trust_rounds import TrustRound, list_errors, run_command
-from support.trust_rounds import a_round as a_round
-from support.verdicts import run_bench_check
+from support.rounds.trust import TrustRound, list_errors, run_command
+from support.rounds.trust import a_round as a_round
+from support.rounds.verdicts import run_bench_check
 
 from checker.engine import judge, judge_all
 from checker.fix import UnfixableError, fix

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Submissions, copy_evidence, make_key
-from support.trust_rounds import add_option, delay_samples, list_errors, list_rules
+from support.rounds.trust import add_option, delay_samples, list_errors, list_rules
 
 from checker.engine import judge, judge_all
 from checker.trust import bundle_trust, manifest

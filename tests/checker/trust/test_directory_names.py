@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from conftest import PRINCIPAL, Submissions, make_key
-from support.trust_rounds import list_rules, make_second_run, run_command
+from support.rounds.trust import list_rules, make_second_run, run_command
 
 from checker.engine import judge, judge_all
 from harness.cli import main

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from conftest import PRINCIPAL, Submissions, copy_evidence, make_key
-from support.trust_rounds import delay_samples, list_errors, list_rules, make_second_run
+from support.rounds.trust import delay_samples, list_errors, list_rules, make_second_run
 
 from checker.engine import judge, judge_all
 from checker.trust.keyring import read_keyring

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 from conftest import Submissions
-from support.trust_rounds import make_second_run, run_command
-from support.verdicts import run_bench_check
+from support.rounds.trust import make_second_run, run_command
+from support.rounds.verdicts import run_bench_check
 
 from checker.trust.acceptance_log import read_log
 from rules.testing import tampering as forge

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from conftest import PRINCIPAL, Submissions, make_key
-from support.trust_rounds import list_rules
+from support.rounds.trust import list_rules
 
 from checker.engine import judge
 from checker.trust import revoked

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from conftest import PRINCIPAL, Submissions
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from support.rounds.trust import add_option, list_rules
 from support.signatures import CONTENT, NAMESPACE, OTHER, check_signature, set_clock, sign_content
 from support.signatures import keys as keys
 from support.signatures import signature_cache as signature_cache
 from support.signatures import ssh_keygen_actions as ssh_keygen_actions
 from support.ssh_agent import agent as agent
-from support.trust_rounds import add_option, list_rules
 
 from checker.engine import judge
 from rules.testing import tampering as forge

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from conftest import PRINCIPAL, Submissions, copy_evidence, make_key
-from support.trust_rounds import list_rules
+from support.rounds.trust import list_rules
 
 from checker.engine import judge, judge_all
 from harness.cli import main

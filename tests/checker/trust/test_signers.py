@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from conftest import PRINCIPAL, Submissions, make_key
-from support.verdicts import run_bench_check
+from support.rounds.verdicts import run_bench_check
 
 from checker import CheckerError
 from checker.engine import judge

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from conftest import PRINCIPAL, Submissions, copy_evidence
 from support.bundles import make_other_run, rederive
-from support.trust_rounds import add_option, delay_samples, list_errors, list_rules, make_second_run
+from support.rounds.trust import add_option, delay_samples, list_errors, list_rules, make_second_run
 
 from checker.engine import judge, judge_all
 from checker.trust import waivers

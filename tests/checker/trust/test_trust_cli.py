@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from conftest import PRINCIPAL, copy_evidence, make_key
-from support.trust_rounds import TrustRound, delay_samples, make_second_run, run_command
-from support.trust_rounds import a_round as a_round
+from support.rounds.trust import TrustRound, delay_samples, make_second_run, run_command
+from support.rounds.trust import a_round as a_round
 
 from checker import cli
 from checker.engine import judge, judge_all

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from conftest import PRINCIPAL, Submissions, copy_evidence, make_key
+from support.rounds.trust import TrustRound, delay_samples, list_rules, make_second_run, run_command
+from support.rounds.trust import a_round as a_round
 from support.signatures import sign_content
-from support.trust_rounds import TrustRound, delay_samples, list_rules, make_second_run, run_command
-from support.trust_rounds import a_round as a_round
 
 from checker.engine import judge, judge_all
 from checker.formats.json import render

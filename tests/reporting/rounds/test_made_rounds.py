@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from conftest import Submissions, make_key
 from support.report.altered_runs import make_altered_run
 from support.report.html import Element, Line, Tree, read_lines
-from support.trust_rounds import run_command
+from support.rounds.trust import run_command
 
 from reporting.cli import main
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-TEMPLATES = Path(__file__).parents[2] / "examples" / "round"
+TEMPLATES = Path(__file__).parents[3] / "examples" / "round"
 WORKFLOWS = TEMPLATES / ".github" / "workflows"
 PROGRAMS = Path(sys.executable).parent
 INSTALL = "python3 -m pip install --requirement requirements.txt"

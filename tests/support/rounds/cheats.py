@@ -4,7 +4,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from support.round_repository import run_git
+from support.rounds.repository import run_git
 
 Edit = Callable[[Path], object]
 """Changes a checkout of the round."""
