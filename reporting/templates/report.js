@@ -107,7 +107,8 @@
     const address = URL.createObjectURL(new Blob([content], { type }));
     const link = element("a", { href: address, download: name });
     link.click();
-    setTimeout(() => URL.revokeObjectURL(address), 1000);
+    // On a busy machine the browser reads the data seconds after the click.
+    setTimeout(() => URL.revokeObjectURL(address), 60_000);
   }
 
   function writeCsv(keys, rows) {
