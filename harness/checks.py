@@ -155,11 +155,11 @@ def check_plan(plan: Plan) -> Iterator[Check]:
         plan.reproduces.boards if plan.reproduces else ()
     )
     if shared_boards and not is_demo:
-        found = (
+        boards = (
             f"{', '.join(sorted(shared_boards))}: the original ran on this accelerator, so the "
             "reproduction will not count (X120)"
         )
-        yield Check("reproduction", None, found, "choose another one with CUDA_VISIBLE_DEVICES")
+        yield Check("reproduction", None, boards, "choose another one with CUDA_VISIBLE_DEVICES")
     name = plan.devices[0].name
     yield (
         Check(

@@ -31,7 +31,7 @@ SUBMISSIONS = "submissions"
 MANIFEST = "MANIFEST.json"
 STATEMENT = re.compile(r"(review|withdrawal)\.[^/]+\.(json|sig)")
 """Files that reviewers and centers add to `signatures/` of a bundle that is in the round."""
-OWNED = {"keyring": "the keyring", "LOG": "the LOG", "waivers": "the waivers"}
+PROTECTED_PLACES = {"keyring": "the keyring", "LOG": "the LOG", "waivers": "the waivers"}
 """What only the person who runs the round changes, by its name in submissions/."""
 KINDS = {"120000": "a symbolic link", "160000": "a submodule"}
 MOST_CHARACTERS = 20_000
@@ -147,8 +147,8 @@ def explain_wrong_place(path: str) -> str:
     top, *parts = path.split("/")
     if top != SUBMISSIONS or not parts:
         return "is not a file of a bundle; only the person who runs the round changes it"
-    if parts[0] in OWNED:
-        return f"is of {OWNED[parts[0]]}, which only the person who runs the round changes"
+    if parts[0] in PROTECTED_PLACES:
+        return f"only the person who runs the round changes {PROTECTED_PLACES[parts[0]]}"
     # Names that begin with a dot include `.` and `..`.
     if not path.isprintable() or "\\" in path or any(part.startswith(".") for part in parts):
         return "is hidden or has an unprintable name, and bundles have no such files"

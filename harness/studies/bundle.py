@@ -7,8 +7,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from harness.run.node_share import DATE
 from harness.studies.plan import METHOD, STUDY, SessionRecord, StudyEntry, StudyPlan
 from harness.studies.records import EntryRecord
@@ -27,7 +25,7 @@ from rules.bundle_format.study_records import (
     StudyEvidence,
 )
 from rules.bundle_format.study_write import build_part_table, build_point_table
-from rules.bundle_format.table import Table, Text
+from rules.bundle_format.table import Table, join_tables
 from rules.protocol import CURRENT
 from rules.studies.accuracy import AccuracyTable
 from rules.studies.bundle import StudyBundle
@@ -249,26 +247,6 @@ def _format_time(time: datetime) -> str:
 def list_common_columns(tables: Sequence[Table]) -> list[str]:
     """The columns that every table has. Samples of earlier rule books lack the optional ones."""
     return [name for name in tables[0].columns if all(name in t.columns for t in tables)]
-
-
-def join_tables(tables: Sequence[Table], columns: Sequence[str]) -> Table:
-    """Return the rows of tables with the same columns, one below the other."""
-    return Table.of({name: _join_columns(tables, name) for name in columns})
-
-
-def _join_columns(tables: Sequence[Table], name: str) -> Any:
-    if name not in TEXT_COLUMNS:
-        return np.concatenate([table.columns[name][table.places] for table in tables])
-    texts = [table.text(name) for table in tables]
-    codes = {
-        name: code for code, name in enumerate(dict.fromkeys(n for t in texts for n in t.names))
-    }
-    return Text(
-        np.concatenate(
-            [np.array([codes[n] for n in text.names], np.int32)[text.codes] for text in texts]
-        ),
-        tuple(codes),
-    )
 
 
 def _list_cells(table: Table, column: str) -> list[Any]:

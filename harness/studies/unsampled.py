@@ -1,18 +1,21 @@
 """Models of a study that have to be measured again: the sampler was stopped during one of their
 windows, so that a rule refuses the study."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from rules.bundle_format.records import TEXT_COLUMNS
-from rules.bundle_format.study_records import ANCHOR, STUDY_BATCH_COLUMNS, StudyEvidence
-from rules.bundle_format.table import Rows, Table
+from rules.bundle_format.study_records import (
+    ANCHOR,
+    POINT_COLUMNS,
+    STUDY_BATCH_COLUMNS,
+    StudyEvidence,
+)
+from rules.bundle_format.table import Table, join_tables
 from rules.studies.bundle import StudyBundle
 from rules.studies.declaration import NOT_REACHED
-
-MODEL_COLUMNS = ("architecture", "size", "engine", "precision")
 
 
 def drop_unsampled_models(path: Path, evidence: StudyEvidence) -> StudyEvidence:
@@ -34,32 +37,20 @@ def drop_unsampled_models(path: Path, evidence: StudyEvidence) -> StudyEvidence:
     ]
     unreached = {"status": NOT_REACHED, "reason": None, "session": None, "accelerator": None}
     work = [
-        entry | unreached if tuple(entry[name] for name in MODEL_COLUMNS) in models else entry
-        for entry in evidence.study["work"]
+        record | unreached if entry.key in models else record
+        for record, entry in zip(evidence.study["work"], bundle.declaration.work, strict=True)
     ]
     return replace(
         evidence,
         study=evidence.study | {"work": work},
-        points=copy_rows(evidence.points, np.array(numbers, np.int64)),
+        points=join_tables([evidence.points.at(np.array(numbers, np.int64))], POINT_COLUMNS),
         batches=select_parts(evidence.batches, numbers),
     )
 
 
-def select_parts(batches: Table, points: list[int]) -> Table:
-    """Return the parts of some points, which are numbered anew in the order of `points`."""
+def select_parts(batches: Table, points: Sequence[int]) -> Table:
+    """Return the parts of some points, numbered anew in the order of `points`, which rises."""
     numbers = np.array(points, np.int64)
-    point_of_part = batches.ints("point")
-    parts = copy_rows(batches, np.isin(point_of_part, numbers))
-    columns = {name: parts.columns[name] for name in STUDY_BATCH_COLUMNS}
-    return Table.of(columns | {"point": np.searchsorted(numbers, parts.ints("point"))})
-
-
-def copy_rows(table: Table, rows: Rows) -> Table:
-    """Return a whole table of some rows."""
-    selection = table.at(rows)
-    return Table.of(
-        {
-            name: selection.text(name) if name in TEXT_COLUMNS else column[selection.places]
-            for name, column in table.columns.items()
-        }
-    )
+    parts = batches.at(np.isin(batches.ints("point"), numbers))
+    whole = join_tables([parts], STUDY_BATCH_COLUMNS)
+    return Table.of({**whole.columns, "point": np.searchsorted(numbers, parts.ints("point"))})

@@ -1,7 +1,7 @@
 """The tables of a bundle as rules and metrics use them: columns as NumPy arrays, rows by index in
 the file."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +14,7 @@ from rules.bundle_format.records import (
     RESULT_FILE,
     SAMPLES_FILE,
     SYSTEM_FILE,
+    TEXT_COLUMNS,
 )
 
 SAMPLES, BATCHES = SAMPLES_FILE, BATCHES_FILE
@@ -120,6 +121,26 @@ class Table:
     def _rows_of(self, column: str) -> NDArray[Any]:
         whole: NDArray[Any] = self.columns[column]
         return whole if self.whole_table else whole[self.places]
+
+
+def join_tables(tables: Sequence[Table], columns: Sequence[str]) -> Table:
+    """Return a whole table: these columns of the rows of all tables, one below the other."""
+    return Table.of({name: _join_columns(tables, name) for name in columns})
+
+
+def _join_columns(tables: Sequence[Table], name: str) -> Any:
+    if name not in TEXT_COLUMNS:
+        return np.concatenate([table.columns[name][table.places] for table in tables])
+    texts = [table.text(name) for table in tables]
+    codes = {
+        name: code for code, name in enumerate(dict.fromkeys(n for t in texts for n in t.names))
+    }
+    return Text(
+        np.concatenate(
+            [np.array([codes[n] for n in text.names], np.int32)[text.codes] for text in texts]
+        ),
+        tuple(codes),
+    )
 
 
 def expand_by_accelerator(samples: Table, values: Mapping[str, float]) -> Floats:

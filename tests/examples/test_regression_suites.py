@@ -36,9 +36,9 @@ def module() -> ModuleType:
 @pytest.fixture
 def system(tmp_path: Path) -> Path:
     """A system with two runs of one workload, and one of another."""
-    source = next(path for path in ROUND.iterdir() if "resnet50-train-tuned-x1-700W" in path.name)
-    other = next(path for path in ROUND.iterdir() if "vitl16-train-tuned-x1-700W" in path.name)
-    for name, bundle in (("run-1", source), ("run-2", source), ("run-3", other)):
+    resnet_run = next(ROUND.glob("*resnet50-train-tuned-x1-700W*"))
+    vit_run = next(ROUND.glob("*vitl16-train-tuned-x1-700W*"))
+    for name, bundle in (("run-1", resnet_run), ("run-2", resnet_run), ("run-3", vit_run)):
         (tmp_path / name).mkdir()
         for file in ("result.json", "system.json"):
             shutil.copy(bundle / file, tmp_path / name)

@@ -128,11 +128,12 @@ def test_a_cache_that_cannot_be_used_is_replaced_or_left_alone(image, tmp_path, 
 def test_an_image_without_a_file_to_hash_is_named(image, make, obstacle):
     image.unlink()
     make(image)
-    found = find()
-    assert found.declared is None and str(image) in found.obstacle and obstacle in found.obstacle
+    container = find()
+    assert container.declared is None
+    assert str(image) in container.obstacle and obstacle in container.obstacle
     assert str(check_container()) == (
         f"-   container: the bundle will not name the image of this Apptainer container: "
-        f"{found.obstacle}; start the container with WATTMARK_CONTAINER=sha256:DIGEST "
+        f"{container.obstacle}; start the container with WATTMARK_CONTAINER=sha256:DIGEST "
         "(containers/README.md)"
     )
 
@@ -146,9 +147,9 @@ def test_podman_names_the_image_of_a_privileged_container(root):
 @pytest.mark.parametrize("content", ["", 'engine="podman-4.9.3"\nimageid="12"\n'])
 def test_podman_names_no_image_otherwise(root, content):
     (root / "run" / ".containerenv").write_text(content)
-    found = find()
-    assert (found.runtime, found.declared) == ("Podman", None)
-    assert "names no image" in found.obstacle
+    container = find()
+    assert (container.runtime, container.declared) == ("Podman", None)
+    assert "names no image" in container.obstacle
 
 
 def test_docker_takes_what_the_site_hands_over(root, monkeypatch):

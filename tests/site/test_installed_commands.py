@@ -215,8 +215,9 @@ def test_source_distribution_holds_the_files_of_git(unpacked: Path) -> None:
     listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
     names = subprocess.run(listing, cwd=ROOT, capture_output=True, text=True, check=True).stdout
     tracked = {name for name in names.split("\0") if (ROOT / name).is_file()}
-    held = {path.relative_to(unpacked).as_posix() for path in unpacked.rglob("*") if path.is_file()}
-    assert held - {"PKG-INFO"} == tracked
+    paths = [path for path in unpacked.rglob("*") if path.is_file()]
+    files = {path.relative_to(unpacked).as_posix() for path in paths}
+    assert files - {"PKG-INFO"} == tracked
 
 
 @pytest.mark.parametrize(

@@ -32,11 +32,11 @@ def check(bundle: StudyBundle) -> Iterator[Violation]:
     expected = f"power readings at most {CURRENT.max_gap_ms:g} ms apart"
     for number in bundle.list_unsampled():
         gap_ms = bundle.longest_gaps_ms[number]
-        found = (
+        gap = (
             f"{gap_ms:.0f} ms without a power reading"
             if math.isfinite(gap_ms)
             else "no power readings before or after it"
         )
         yield Violation(
-            POINTS_FILE, f"row {number + 1}", f"{bundle.points[number]}: {found}", expected
+            POINTS_FILE, f"row {number + 1}", f"{bundle.points[number]}: {gap}", expected
         )

@@ -46,7 +46,7 @@ def test_bundle_with_a_job_passes_the_check(tmp_path: Path, job: SlurmJob) -> No
 )
 def test_malformed_job_is_refused(tmp_path: Path, changes: dict[str, Any], pointer: str) -> None:
     pointers = judge_with(tmp_path, asdict(JOB) | changes)
-    assert pointers and all(found.startswith(pointer) for found in pointers)
+    assert pointers and all(place.startswith(pointer) for place in pointers)
 
 
 def test_declaration_has_job_and_cap_of_the_site() -> None:

@@ -13,6 +13,7 @@ ROUND = "submissions/honest/h200/run-0001"
 """A bundle of another center, which is in the round."""
 NEW = "submissions/cheat/h200/run-0004"
 """The bundle that the pull request adds."""
+PROTECTED = "only the person who runs the round changes"
 
 
 def change_text(path: Path, text: str = "{}\n") -> None:
@@ -56,22 +57,22 @@ PATH_CHEATS: dict[str, tuple[Edit, str]] = {
             clone / "submissions/keyring/allowed_signers",
             'honest@wattmark namespaces="submission@wattmark" ssh-ed25519 AAAA\n',
         ),
-        "submissions/keyring/allowed_signers: is of the keyring",
+        f"submissions/keyring/allowed_signers: {PROTECTED} the keyring",
     ),
     "a revoked key": (
         lambda clone: change_text(clone / "submissions/keyring/revoked_signers", ""),
-        "submissions/keyring/revoked_signers: is of the keyring",
+        f"submissions/keyring/revoked_signers: {PROTECTED} the keyring",
     ),
     "the LOG": (
         lambda clone: append(clone / "submissions/LOG", "{}\n"),
-        "submissions/LOG: is of the LOG",
+        f"submissions/LOG: {PROTECTED} the LOG",
     ),
     "a waiver": (
         lambda clone: (
             (clone / "submissions/waivers").mkdir(),
             change_text(clone / "submissions/waivers/T102.json"),
         ),
-        "submissions/waivers/T102.json: is of the waivers",
+        f"submissions/waivers/T102.json: {PROTECTED} the waivers",
     ),
     "the workflow": (
         lambda clone: append(clone / ".github/workflows/pull-request.yml", "# passes\n"),
