@@ -96,7 +96,8 @@ def _find_earlier(
 
 def describe_plan(plan: StudyPlan, machine: Machine, earlier: EarlierStudy | None) -> Iterator[str]:
     """Yield lines that describe what is left to measure, and how long it takes."""
-    remaining = list(plan.work) if earlier is None else earlier.state.list_remaining(plan.work)
+    work = plan.session_work
+    remaining = list(work) if earlier is None else earlier.state.list_remaining(work)
     yield f"{format_count(len(remaining), 'model')} to measure, in random order (seed {plan.seed}):"
     yield from (f"  {place:4d}  {entry}" for place, entry in enumerate(remaining, 1))
     entry_s = _estimate_entry_s(plan, None if earlier is None else earlier.state)
@@ -150,9 +151,9 @@ def carry_out(
     failure: Interrupted | RestoreError | None = None
     with _print_resume_hint(directory), hold_directory(directory):
         remove_empty_sessions(directory)
-        remaining = load_state(directory).list_remaining(plan.work)
-        done = len(plan.work) - len(remaining)
-        with StudyView(console, directory / LOG_FILE, done, len(plan.work)) as view:
+        remaining = load_state(directory).list_remaining(plan.session_work)
+        count = len(plan.session_work)
+        with StudyView(console, directory / LOG_FILE, count - len(remaining), count) as view:
             try:
                 if remaining:
                     _measure(plan, machine, directory, view, budget_s)
@@ -206,7 +207,7 @@ def _measure(
         method=METHOD.version,
     )
     settings = plan.settings
-    remaining = state.list_remaining(plan.work)
+    remaining = state.list_remaining(plan.session_work)
     view.print_line(
         f"{format_count(len(remaining), 'model')} to measure on {len(devices)} x "
         f"{devices[0].name}, {describe_cap(session.cap_w, session.found_mw)}, meter "

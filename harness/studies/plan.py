@@ -3,7 +3,7 @@ measurement."""
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
 
@@ -118,6 +118,13 @@ class StudyPlan:
     """The path that `--accuracy` gives."""
     base: str | None = None
     """Id of the bundle that the study continues, a copy of which is in its directory."""
+    selected: tuple[StudyEntry, ...] = ()
+    """The entries of `work` that `--models` selects on `--resume`; empty for all."""
+
+    @property
+    def session_work(self) -> tuple[StudyEntry, ...]:
+        """The entries that a session measures, in order, unless an earlier one has."""
+        return self.selected or self.work
 
     def make_job(self, entry: StudyEntry, device: str, uuid: str) -> ModelJob:
         """Return the job of building the model of an entry on a board."""
@@ -143,7 +150,9 @@ class StudyPlan:
             document = json.loads(path.read_text())
             settings = StudySettings.from_json(document["settings"])
             work = tuple(StudyEntry(**entry) for entry in document["work"])
-            return StudyPlan(**{**document, "settings": settings, "work": work})
+            selected = tuple(StudyEntry(**entry) for entry in document.get("selected", []))
+            entries = {"work": work, "selected": selected}
+            return StudyPlan(**{**document, "settings": settings, **entries})
         except FileNotFoundError:
             raise PlanError(
                 f"{directory}: no plan of a study there; --resume takes the directory "
@@ -152,12 +161,6 @@ class StudyPlan:
         # Another version of wattmark may have written the plan with other fields.
         except (OSError, ValueError, TypeError, KeyError) as error:
             raise PlanError(f"{path}: the plan of the study cannot be read ({error})") from None
-
-    def extend(self, entries: tuple[StudyEntry, ...], models: str) -> "StudyPlan":
-        """Return the plan with more entries, and the text of `--models` that named them."""
-        return replace(
-            self, work=self.work + entries, settings=replace(self.settings, models=models)
-        )
 
 
 @dataclass(frozen=True)

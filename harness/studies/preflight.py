@@ -45,6 +45,7 @@ class StudyPreflight(preflight.Preflight):
         self._request, self._earlier = request, earlier
         self._settings: StudySettings | None = None
         self._entries: tuple[StudyEntry, ...] = ()
+        self._selected: tuple[StudyEntry, ...] = ()
 
     def examine(self) -> Iterator[Check]:
         """Make the checks in order, as `harness.run.preflight.Preflight.examine`."""
@@ -97,7 +98,7 @@ class StudyPreflight(preflight.Preflight):
                 earlier.plan.seed,
                 earlier.plan.work,
             )
-        entries = earlier_work
+        entries, selected = earlier_work, earlier.plan.selected if earlier else ()
         if earlier is None or request.models is not None:
             models = choose_models(request)
             selected = list_entries(models, settings, self.accuracies, seed)
@@ -105,15 +106,20 @@ class StudyPreflight(preflight.Preflight):
             entries = tuple(order_work({*earlier_work, *selected}, seed))
             if len(entries) > len(earlier_work) > 0:
                 settings = replace(settings, models=f"{settings.models},{describe_models(models)}")
-        if earlier is not None and earlier.is_bundle and not earlier.state.list_remaining(entries):
+        remaining = () if earlier is None else earlier.state.list_remaining(selected or entries)
+        if earlier is not None and earlier.is_bundle and not remaining:
             raise PlanError(
                 f"{earlier.path}: nothing is left to measure in this study; name more models with "
                 "--models"
             )
         self._settings, self._entries = settings, entries
-        added = len(entries) - len(earlier_work)
-        found = f"{format_count(len(entries), 'model')}: {settings.models}"
-        return Check("models", True, f"{found}; {added} new" if earlier_work and added else found)
+        self._selected = () if earlier is None else selected
+        description = f"{format_count(len(entries), 'model')}: {settings.models}"
+        if added := len(entries) - len(earlier_work) if earlier_work else 0:
+            description += f"; {added} new"
+        if self._selected:
+            description += f"; {len(remaining)} selected"
+        return Check("models", True, description)
 
     def _check_study_stack(self) -> Check:
         if self._simulates_models:
@@ -146,5 +152,8 @@ class StudyPreflight(preflight.Preflight):
             )
         else:
             self.study_plan = replace(
-                self._earlier.plan, settings=self._settings, work=self._entries
+                self._earlier.plan,
+                settings=self._settings,
+                work=self._entries,
+                selected=self._selected,
             )

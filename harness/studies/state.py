@@ -10,6 +10,7 @@ from statistics import fmean
 import numpy as np
 
 from harness.run.plan import PlanError
+from harness.studies.models_to_repeat import drop_models_to_repeat
 from harness.studies.plan import StudyEntry, StudyPlan
 from harness.studies.records import FAILED_PREFIX, EntryRecord
 from harness.studies.study_directory import (
@@ -17,7 +18,6 @@ from harness.studies.study_directory import (
     SessionDirectory,
     list_sessions,
 )
-from harness.studies.unsampled import drop_unsampled_models
 from rules.bundle_format.files import read_files
 from rules.bundle_format.records import Json
 from rules.bundle_format.study_load import read_study
@@ -149,7 +149,7 @@ def load_base(directory: Path) -> StudyEvidence:
             f"{directory}: the study cannot be read: {violation.file} {violation.pointer}: found "
             f"{violation.found}, expected {violation.expected}; bench-check shows all findings"
         )
-    return drop_unsampled_models(directory, evidence)
+    return drop_models_to_repeat(directory, evidence)
 
 
 def load_state(directory: Path) -> StudyState:

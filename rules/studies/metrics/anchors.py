@@ -8,6 +8,9 @@ from rules.bundle_format.study_records import ANCHOR
 from rules.bundle_format.table import Table
 from rules.studies.metrics.points import PointFigures
 
+MAX_DRIFT = 0.02
+"""The largest drift that no rule reports, as a share of the energy of the first anchor."""
+
 
 @dataclass(frozen=True)
 class AnchorDrift:

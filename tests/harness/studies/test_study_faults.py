@@ -178,13 +178,22 @@ def test_resume_refuses_what_is_no_intact_study(faulty: Path, tmp_path: Path) ->
     assert "the bundle is not intact" in join_lines(invoke("--resume", str(edited)).output)
 
 
-def test_resume_with_more_models_keeps_the_order_of_the_seed(faulty: Path, tmp_path: Path) -> None:
-    more = ("--models", "resnet50@224,vgg1*@224", "--dry-run", "--out", str(tmp_path / "out"))
-    result = invoke("--resume", str(faulty), *more)
+def test_resume_with_models_measures_these_alone_in_the_order_of_the_seed(
+    faulty: Path, tmp_path: Path
+) -> None:
+    names = f"resnet50@224,vgg1*@224,{fake.DYING}@224"
+    options = ("--models", names, "--dry-run", "--out", str(tmp_path / "out"))
+    result = invoke("--resume", str(faulty), *options)
     left = re.findall(r"^ +\d+  (\S+)@224 cudagraph bf16$", result.output, re.MULTILINE)
-    assert {fake.DYING, "vgg16"} < set(left) and "resnet50" not in left
+    assert {fake.DYING, "vgg16"} < set(left)
+    assert not {"resnet50", fake.HANGING} & set(left)
     entries = [StudyEntry(name, 224, "cudagraph", "bf16") for name in left]
     assert order_work(entries, seed=1) == entries
+
+
+def test_resume_with_measured_models_alone_is_refused(faulty: Path, tmp_path: Path) -> None:
+    result = invoke("--resume", str(faulty), "--models", SOUND, "--out", str(tmp_path / "out"))
+    assert "nothing is left to measure in this study" in join_lines(result.output)
 
 
 def test_dry_run_lists_what_is_left_and_measures_nothing(faulty: Path, tmp_path: Path) -> None:
