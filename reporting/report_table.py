@@ -67,6 +67,8 @@ class Column:
     kinds: bool = False
     hidden: bool = False
     """The column is in downloads and charts but not in the HTML table."""
+    note_key: str = ""
+    """The key of another column, whose text stands below the value in the HTML table."""
 
     @property
     def label(self) -> str:

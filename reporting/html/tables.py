@@ -146,7 +146,9 @@ class TableMarkup:
         # The n is the same for all columns of a row, so only some columns show it.
         if column.key not in _COLUMNS_WITH_N:
             interval = interval.partition(",")[0]
-        return html + (Markup("<small>{}</small>").format(interval) if interval else "")
+        for line in (interval, row.get(column.note_key)):
+            html += Markup("<small>{}</small>").format(line) if line else ""
+        return html
 
     def _render_evidence(self, column: Column, row: TableRow, brief: bool) -> str:
         """Links to the bundle and to its evidence on the page, or to the paper, with the reasons

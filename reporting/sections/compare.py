@@ -74,6 +74,25 @@ def build_compare_table(
 ) -> ReportTable | None:
     """Each setting that may win against the fastest of its group; None unless a group has two. The
     page lets the reader choose another baseline."""
+    comparisons = compare_with_fastest(rows)
+    if not comparisons:
+        return None
+    cells = tuple(
+        {
+            **_make_comparison_cells(setting, baseline, link, spread),
+            "result": name,
+            "against": baseline_name,
+        }
+        for setting, name, baseline, baseline_name in comparisons
+    )
+    title = f"{workload.title}: comparison with a baseline"
+    columns = _make_compare_columns(workload.item)
+    return ReportTable(id, title, columns, cells, format_about(spread), COMPACT_KEYS)
+
+
+def compare_with_fastest(rows: Sequence[ResultRow]) -> list[tuple[Setting, str, Setting, str]]:
+    """Each setting that may win, with its name, and the fastest setting of its group, with its
+    name; empty unless a group has two."""
     compared_rows = [row for row in rows if row.may_win]
     groups = [
         _sort_by_throughput(join_repeats(group))
@@ -81,23 +100,17 @@ def build_compare_table(
             sorted(compared_rows, key=format_comparison_group), key=format_comparison_group
         )
     ]
+    if not any(len(group) > 1 for group in groups):
+        return []
     # Submitted groups come first, the group with the fastest setting before the others.
     groups.sort(key=lambda group: (group[0].runs is None, -_get_throughput(group[0])))
-    if not any(len(group) > 1 for group in groups):
-        return None
-    cells: list[Cells] = []
-    for group, names in zip(groups, map(name_settings, groups), strict=True):
-        cells += [
-            {
-                **_make_comparison_cells(setting, group[0], link, spread),
-                "result": name,
-                "against": names[0],
-            }
-            for setting, name in zip(group, names, strict=True)
-        ]
-    title = f"{workload.title}: comparison with a baseline"
-    columns = _make_compare_columns(workload.item)
-    return ReportTable(id, title, columns, tuple(cells), format_about(spread), COMPACT_KEYS)
+    pairs = [(setting, group[0]) for group in groups for setting in group]
+    names = name_settings([setting for setting, _ in pairs])
+    names_by_setting = {id(setting): name for (setting, _), name in zip(pairs, names, strict=True)}
+    return [
+        (setting, name, baseline, names_by_setting[id(baseline)])
+        for (setting, baseline), name in zip(pairs, names, strict=True)
+    ]
 
 
 COMPACT_KEYS = (
@@ -186,8 +199,14 @@ def _make_comparison_cells(
         **make_figure_cells(JOULES, mean.joules_per_item),
         **make_repeat_cells(setting, link),
     }
+    return cells | compare_setting(setting, baseline, spread)
+
+
+def compare_setting(setting: Setting, baseline: Setting, spread: ReportSpread) -> Cells:
+    """The changes of throughput and energy per item, and whether they count."""
+    cells: Cells = {}
     for prefix, name in (("rate", RATE), ("joules", JOULES)):
-        figure, baseline_figure = getattr(mean, name), getattr(baseline_mean, name)
+        figure, baseline_figure = getattr(setting.mean, name), getattr(baseline.mean, name)
         if figure is None or baseline_figure is None:
             continue
         cells[f"{prefix}_percent"] = relative_percent(figure.value, baseline_figure.value)

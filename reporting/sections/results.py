@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from reporting.pareto import EfficiencyPoint, mark_points
 from reporting.report_table import Column, ReportTable
 from reporting.results_model import ResultRow
+from reporting.sections.against import AGAINST_KEYS, make_against_cells, make_against_columns
 from reporting.sections.cells import (
     BundleLink,
     Cells,
@@ -44,9 +45,11 @@ def build_results_table(
 ) -> ReportTable:
     """Every result, in the order of `rows`. Without `spread`, results are not compared."""
     relative_cells = make_relative_cells(rows)
+    against_cells = [{} for _ in rows] if spread is None else make_against_cells(rows, spread)
     columns = add_mark_columns(
         *_SETTING_COLUMNS,
         *_make_result_figure_columns(workload.item, rows),
+        *(make_against_columns() if any(against_cells) else ()),
         *(CONTROL_COLUMNS if any(row.control for row in rows) else ()),
         Column("accelerator", "accelerator", hidden=True),
         Column("held", "cap held", hidden=True),
@@ -56,9 +59,9 @@ def build_results_table(
     )
     limit_cells = make_limit_cells(spread, JOULES)
     cells = tuple(
-        row_cells | relative | limit_cells
-        for row_cells, relative in zip(
-            _make_all_result_cells(rows, link), relative_cells, strict=True
+        row_cells | relative | against | limit_cells
+        for row_cells, relative, against in zip(
+            _make_all_result_cells(rows, link), relative_cells, against_cells, strict=True
         )
     )
     return ReportTable(id, title, columns, cells, RESULTS_ABOUT, COMPACT_KEYS)
@@ -73,6 +76,7 @@ COMPACT_KEYS = (
     "power_w",
     "items_per_s_per_accelerator",
     "joules_per_item",
+    *AGAINST_KEYS,
     "evidence",
 )
 _SETTING_COLUMNS = (

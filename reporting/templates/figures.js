@@ -21,8 +21,10 @@
   function labelCells(tableElement, columns = [...tableElement.tHead.rows[0].cells].map((head) => ({ title: head.textContent, unit: "" }))) {
     tableElement.classList.add("labelled");
     for (const { cells } of tableElement.tBodies[0].rows) {
-      columns.forEach(({ title, unit }, n) => {
-        Object.assign(cells[n].dataset, { label: title, unit: cells[n].textContent === "–" ? "" : unit });
+      columns.forEach(({ title, unit, note_key: note }, n) => {
+        // The unit of a value with a note would stand after the note.
+        const [label, unitBehind] = note ? [`${title}, ${unit}`, ""] : [title, unit];
+        Object.assign(cells[n].dataset, { label, unit: cells[n].textContent === "–" ? "" : unitBehind });
       });
     }
   }

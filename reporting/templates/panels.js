@@ -182,7 +182,8 @@
   // The baseline of the control bar: one setting in place of the fastest of each group, for each workload that has it.
   function baseline() {
     const { baseline: select, others } = document.getElementById("control-bar").elements;
-    const keys = ["rate_percent", "rate_told", "joules_percent", "joules_told", "against"];
+    const changeKeys = ["rate_percent", "rate_told", "joules_percent", "joules_told"];
+    const keys = [...changeKeys, "against"];
     const comparedViews = Object.values(views).filter(({ table }) => [...keys, "like"].every((key) => table.keys.includes(key)));
     const reported = new Map(comparedViews.map((view) => [view, view.rows.map((row) => ({ ...row }))]));
     const names = new Set(comparedViews.flatMap((view) => view.rows.map((row) => row.result)));
@@ -209,6 +210,18 @@
         if (view.baseline || isNodeScope) compareWithBaseline(row, view.baseline ?? rowsByResult[rowAsReported.against]);
         else for (const key of keys) row[key] = rowAsReported[key];
         view.updateCells(place, keys);
+      });
+      showInResults(view, rowsByResult);
+    }
+
+    // The rows of results show the comparison of their setting, if it is in the group of the baseline.
+    function showInResults(view, rowsByResult) {
+      const results = views[view.id.replace(/-compare$/, "-results")];
+      results.rows.forEach((row, place) => {
+        const comparison = rowsByResult[row.setting];
+        const isShown = comparison && (!view.baseline || others.checked || comparison.like === view.baseline.like);
+        for (const key of changeKeys) row[key] = isShown ? comparison[key] : null;
+        results.updateCells(place, ["rate_percent", "joules_percent"]);
       });
     }
     followers.push(update);

@@ -13,7 +13,7 @@
   // The inverse of share_cells in page_data.py. A value that several cells hold is stored once: [n] stands for shared[n], [] for the
   // value of the row above, and [-n] for n cells with [].
   const stored = JSON.parse(await decompress("tables"));
-  const columnDefaults = { unit: "", form: "text", digits: 4, about: "", interval: false, kinds: false, hidden: false };
+  const columnDefaults = { unit: "", form: "text", digits: 4, about: "", interval: false, kinds: false, hidden: false, note_key: "" };
   // As Column.keys in reporting/report_table.py.
   const listKeys = ({ key, interval, kinds }) => [key, ...(interval ? [`${key}_low`, `${key}_high`, `${key}_n`] : []), ...(kinds ? [`${key}_kind`] : [])];
   for (const table of stored.tables) {
@@ -84,7 +84,8 @@
     const marked = isDoubtful ? element("span", { title: row.implausible || row.doubt, textContent: `(${value})` }) : value;
     const isAssumed = ["assumed", "bound"].includes(row[`${column.key}_kind`]);
     const ends = COLUMNS_WITH_N.includes(column.key) ? interval(column, row) : interval(column, row).split(",")[0];
-    return [isAssumed ? element("i", {}, marked) : marked, ...(ends ? [element("small", { textContent: ends })] : [])];
+    const lines = [ends, row[column.note_key]].filter(Boolean);
+    return [isAssumed ? element("i", {}, marked) : marked, ...lines.map((line) => element("small", { textContent: line }))];
   }
 
   // The choices of the reader. They are kept in the address after #, so that a link restores filters, sorting and assumptions.

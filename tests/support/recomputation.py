@@ -6,9 +6,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from support.report.recomputed_comparison import (
+    compare_with_baseline,
+    compare_with_fastest,
+    list_changes,
+)
 from support.report.recomputed_page import (
     ReportPage,
-    combine_repeats,
     join_repeats,
     list_runs_at_cap,
     list_settings,
@@ -22,7 +26,6 @@ from support.report.recomputed_results import (
     list_estimate_columns,
 )
 from support.report.recomputed_spread import (
-    COMPARED_COLUMNS,
     count_runs,
     list_components,
     list_epoch_figures,
@@ -86,36 +89,6 @@ def compare_with_mean(page: ReportPage, result: Result) -> Numbers:
             "mean_percent_n": len(repeats),
         }
     return numbers
-
-
-def compare_with_fastest(page: ReportPage, result: Result) -> Numbers:
-    own = combine_repeats(page, result)
-    base = max(list_settings(page, page.list_compared(result)), key=lambda n: n[RATE])
-    percent = {
-        f"{prefix}_percent": comparison.relative_percent(own[key], base[key])
-        for prefix, key in COMPARED_COLUMNS
-    }
-    return {**own, **percent}
-
-
-def compare_with_baseline(page: ReportPage, result: Result) -> Numbers:
-    def make_run_key(r: Result) -> tuple[object, ...]:
-        return (r.workload, r.standing == "demo", r.system, r.model, r.count, r.cap_w)
-
-    candidates = [
-        r
-        for r in page.results
-        if r.may_win and r.bundle and make_run_key(r) == make_run_key(result)
-    ]
-    baselines = list_settings(page, (r for r in candidates if r.variant == "baseline"))
-    base = max(baselines, key=lambda n: n[RATE])
-    numbers = combine_repeats(page, result)
-    for prefix, key in COMPARED_COLUMNS:
-        numbers[f"{prefix}_percent"] = comparison.relative_percent(numbers[key], base[key])
-        numbers |= {
-            f"baseline_{prefix}{end}": base[f"{key}{end}"] for end in ("", "_low", "_high", "_n")
-        }
-    return numbers | {"board_limit_percent": page.board_limits[0]}
 
 
 def make_best_source(criterion: str) -> "Source":
@@ -199,9 +172,9 @@ def compute_sweep_row(page: ReportPage, result: Result) -> Numbers:
 
 
 def add_relative_figures(page: ReportPage, result: Result) -> Numbers:
-    """The numbers of a result, and those relative to its line at the default cap, if its line has a
-    comparable result there and another cap."""
-    numbers = add_board_limit(page, result)
+    """The numbers of a result, those against the baseline, and those relative to its line at the
+    default cap, if its line has a comparable result there and another cap."""
+    numbers = add_board_limit(page, result) | list_changes(page, result)
     if result.bundle:
         line = page.list_sweep_runs(result)
     else:

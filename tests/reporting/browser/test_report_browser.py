@@ -164,6 +164,42 @@ def test_pinned_baseline_compares_like_with_like(page: Any) -> None:
     assert "baseline=Mayr" in page.url and "others=1" in page.url
 
 
+def read_compact(page: Any, id: str, key: str) -> list[str]:
+    """The visible cells of a column of a compact table, by line."""
+    table = page.locator(f'table[data-compact="{id}"]')
+    keys = table.locator("thead th").evaluate_all("heads => heads.map((h) => h.dataset.key)")
+    place = keys.index(key) + 1
+    return list(table.locator(f"tbody tr > :nth-child({place})").all_inner_texts())
+
+
+def test_compact_results_show_the_comparison_with_the_baseline(page: Any) -> None:
+    id, key = "vitl16-train-results", "joules_percent"
+    page.locator(f"#{id} .tools").get_by_role("button", name="show all").click()
+
+    def check(base: dict[str, Any]) -> None:
+        for row, shown in zip(read_rows(page, id), read_compact(page, id, key), strict=True):
+            if row["standing"] != "published" or row["withheld"] or row["doubt"]:
+                continue
+            percent = comparison.relative_percent(row[JOULES], base[JOULES])
+            assert row[key] == pytest.approx(percent)
+            number, _, verdict = shown.partition("\n")
+            assert float(number.replace("\u2212", "-")) == pytest.approx(percent, abs=0.005)
+            assert verdict == ("baseline" if row["setting"] == base["setting"] else "no interval")
+
+    published = [row for row in read_rows(page, id) if row["standing"] == "published"]
+    h200 = {row["cap_w"]: row for row in published if row["model"] == "H200"}
+    before = read_compact(page, id, key)
+    check(h200[700])
+    page.get_by_label("baseline", exact=True).select_option("Mayr et al. 2026 · H200 · 400 W")
+    check(h200[400])
+    measured = [row for row in read_rows(page, id) if row["standing"] == "closed"]
+    assert {row[key] for row in measured} == {None}, "of other groups"
+    page.get_by_label("other groups too").check()
+    assert None not in {row[key] for row in read_rows(page, id) if row["standing"] == "closed"}
+    page.get_by_role("button", name="Reset").click()
+    assert read_compact(page, id, key) == before
+
+
 def read_limits(page: Any) -> Any:
     """The least differences that count, as the page states them."""
     return json.loads(page.locator("#about").text_content())["least_difference_percent"]
