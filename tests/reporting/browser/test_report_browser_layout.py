@@ -29,10 +29,14 @@ def set_size(page: Any, width: int, height: int = 900) -> None:
     page.set_viewport_size({"width": width, "height": height})
 
 
-def test_control_bar_has_one_row_and_shows_its_choices_whole(small_charts: Any) -> None:
-    set_size(small_charts, 1440)
+@pytest.mark.parametrize("width", [1280, 1440])
+def test_bars_have_one_row_each_and_the_controls_show_their_choices_whole(
+    small_charts: Any, width: int
+) -> None:
+    set_size(small_charts, width)
     bar = small_charts.locator("#control-bar")
     assert bar.bounding_box()["height"] < 45
+    assert small_charts.locator(".bars nav").bounding_box()["height"] < 35
     cut = bar.locator("select:visible").evaluate_all("""(selects) => selects.filter((select) => {
       const { font, paddingLeft, paddingRight } = getComputedStyle(select);
       const pen = document.createElement("canvas").getContext("2d");
@@ -41,6 +45,7 @@ def test_control_bar_has_one_row_and_shows_its_choices_whole(small_charts: Any) 
       return text > select.clientWidth - parseFloat(paddingLeft) - parseFloat(paddingRight) - 10;
     }).map((select) => select.name)""")
     assert cut == []
+    assert bar.evaluate("bar => bar.scrollWidth <= bar.clientWidth")
 
 
 def test_chart_is_as_wide_as_its_place_after_each_change_of_the_width(small_charts: Any) -> None:
