@@ -1,6 +1,8 @@
 """A reviewer's try: alterations that a forger of a study would make, and what finds them. Those
 that nothing finds are named in docs/forensics.md."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +12,7 @@ from conftest import copy_study
 from rules.registry import study_rules
 from rules.studies.bundle import StudyBundle
 from rules.testing.frames import StudyFrames
-from rules.testing.studies import MODELS, STEP_W, state_figures
+from rules.testing.studies import MODELS, SLOWER, STEP_W, make_study_frames, state_figures
 from rules.testing.study_mutations import (
     ANCHOR_MODEL,
     LARGEST,
@@ -18,6 +20,7 @@ from rules.testing.study_mutations import (
     count_batches,
     drop_points,
     find_points,
+    keep_sessions,
     scale_readings,
     select_samples,
 )
@@ -139,3 +142,110 @@ def test_claim_of_another_precision_for_one_model_is_found() -> None:
     study = copy_study()
     study.points.loc[study.points["architecture"] == MODEL, "precision"] = "fp16"
     assert "Y119" in find_rules(study)
+
+
+def shift_long_windows(study: StudyFrames) -> None:
+    rows = select_samples(study, find_points(study, MODEL, "long"))
+    scale_readings(study, rows, 0.91)
+    round_to_steps(study)
+
+
+def hide_drift(study: StudyFrames) -> None:
+    rows = select_samples(study, find_points(study, ANCHOR_MODEL, "anchor")[-1:])
+    scale_readings(study, rows, 0.985)
+
+
+def shorten_windows(study: StudyFrames) -> None:
+    """By 0.4 %, so that windows keep 1 s and 10 s. The images stay."""
+    numbers = find_points(study, MODEL)
+    for number in numbers:
+        start_ns = study.points.loc[number, "start_ns"]
+        parts = study.batches["point"] == number
+        for column in ("start_ns", "end_ns"):
+            offsets_ns = study.batches.loc[parts, column] - start_ns
+            study.batches.loc[parts, column] = start_ns + (offsets_ns * 0.996).astype("int64")
+        study.points.loc[number, "end_ns"] = study.batches.loc[parts, "end_ns"].max()
+
+
+def remove_model(study: StudyFrames) -> None:
+    drop_points(study, find_points(study, MODEL))
+    work = study.study["work"]
+    study.study["work"] = [entry for entry in work if entry["architecture"] != MODEL]
+
+
+def state_as_skipped(study: StudyFrames) -> None:
+    drop_points(study, find_points(study, MODEL))
+    (entry,) = (e for e in study.study["work"] if e["architecture"] == MODEL)
+    entry.update(status="skipped", reason="failed: the worker died")
+
+
+def state_as_not_reached(study: StudyFrames) -> None:
+    drop_points(study, find_points(study, MODEL))
+    (entry,) = (e for e in study.study["work"] if e["architecture"] == MODEL)
+    entry.update(status="not-reached", session=None, accelerator=None)
+
+
+def invent_out_of_memory(study: StudyFrames) -> None:
+    """The ladder ends above the larger long window."""
+    largest = study.points["batch"][find_points(study, MODEL, "long")].max()
+    ladder = find_points(study, MODEL, "ladder")
+    first, *others = ladder[study.points["batch"][ladder] > largest]
+    start_ns = study.points.loc[first, "start_ns"]
+    columns = ["outcome", "items", "end_ns"]
+    study.points.loc[first, columns] = ["out-of-memory", 0, start_ns]
+    study.batches = study.batches[study.batches["point"] != first]
+    drop_points(study, others)
+
+
+def double_activations(study: StudyFrames) -> None:
+    study.points.loc[find_points(study, MODEL), "activations"] *= 2
+
+
+def double_flops_of_small_model(study: StudyFrames) -> None:
+    study.points.loc[find_points(study, "mobilenetv3_large_100"), "flops"] *= 2
+
+
+@pytest.mark.parametrize(
+    "alter",
+    [
+        shift_long_windows,
+        hide_drift,
+        shorten_windows,
+        remove_model,
+        state_as_skipped,
+        state_as_not_reached,
+        invent_out_of_memory,
+        double_activations,
+        double_flops_of_small_model,
+    ],
+)
+def test_alterations_that_docs_name_are_not_found(alter: Callable[[StudyFrames], None]) -> None:
+    """docs/forensics.md names them. If a rule finds one, the page has to say so."""
+    study = copy_study()
+    alter(study)
+    assert find_rules(study) == set()
+
+
+def test_session_left_out_is_not_found() -> None:
+    study = copy_study(sessions=2)
+    keep_sessions(study, 1)
+    assert find_rules(study) == set()
+
+
+def test_other_models_measured_than_stated_are_not_found() -> None:
+    """The program exchanges two models from the start, so that their order is that of the seed."""
+    columns = ("images_per_s", "full_power_w", "half_batch", "knee_batch", "memory_batch")
+    first, second = (m for m in MODELS if m.architecture in (MODEL, "efficientnet_b0"))
+    exchanged = {
+        model.architecture: replace(model, **{name: getattr(other, name) for name in columns})
+        for model, other in ((first, second), (second, first))
+    }
+    models = [exchanged.get(model.architecture, model) for model in MODELS]
+    assert find_rules(make_study_frames(models)) == set()
+
+
+def test_another_precision_measured_than_stated_is_not_found(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(SLOWER, "tf32", SLOWER["bf16"])
+    assert find_rules(make_study_frames(setups=(("cudagraph", "tf32"),))) == set()
