@@ -20,7 +20,7 @@ from harness.studies.state import StudyState, load_base, load_state, parse_work
 from harness.studies.study_directory import BASE_DIRECTORY
 from harness.system import DESCRIPTION, hash_source
 from rules.bundle_format.records import Json
-from rules.bundle_format.study_records import StudyEvidence
+from rules.bundle_format.study_records import STUDY_FILE, StudyEvidence
 from rules.finding import Severity
 from rules.registry import is_form_finding
 
@@ -109,10 +109,12 @@ def find_earlier(path: Path) -> EarlierStudy:
     path = path.resolve()
     if path.name.endswith(RUNNING_SUFFIX):
         return _find_unfinished(path)
-    if not path.is_dir():
+    if not (path / STUDY_FILE).is_file():
+        no_study = f"no bundle of a study: {STUDY_FILE} is missing"
+        problem = no_study if path.is_dir() else "there is no such directory"
         raise PlanError(
-            f"--resume {path}: there is no such directory; name the directory "
-            f".STUDY_ID{RUNNING_SUFFIX} of an unfinished study, or the bundle of a finished one"
+            f"--resume {path}: {problem}; name the directory .STUDY_ID{RUNNING_SUFFIX} of an "
+            "unfinished study, or the bundle of a finished one"
         )
     errors = [
         finding

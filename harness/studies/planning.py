@@ -87,9 +87,9 @@ def make_settings(request: StudyRequest) -> StudySettings:
     """Return the settings of a new study. Raises PlanError."""
     smoke = request.run.smoke
     if request.like is None:
-        engines = _parse_list("--engine", request.engines or _default_engine(request), ENGINES)
-        default = "fp32" if smoke else "bf16"
-        precisions = _parse_list("--precision", request.precisions or default, PRECISIONS)
+        engine, precision = ("eager", "fp32") if smoke else ("cudagraph", "bf16")
+        engines = _parse_list("--engine", request.engines, ENGINES, engine)
+        precisions = _parse_list("--precision", request.precisions, PRECISIONS, precision)
         channels_last, autograd = True, False
     else:
         if given := [
@@ -122,16 +122,14 @@ def make_settings(request: StudyRequest) -> StudySettings:
 
 def choose_models(request: StudyRequest) -> str:
     """Return the text of `--models`, or its default."""
-    return request.models or (SMOKE_MODELS if request.run.smoke else DEFAULT_MODELS)
+    if request.models is None:
+        return SMOKE_MODELS if request.run.smoke else DEFAULT_MODELS
+    return request.models
 
 
 def describe_models(models_text: str) -> str:
     """Return the text of `--models` for study.json, which contains no path."""
     return Path(models_text).name if "/" in models_text else models_text
-
-
-def _default_engine(request: StudyRequest) -> str:
-    return "eager" if request.run.smoke else "cudagraph"
 
 
 def _shorten(settings: StudySettings, long_s: float) -> StudySettings:
@@ -148,8 +146,12 @@ def _shorten(settings: StudySettings, long_s: float) -> StudySettings:
     )
 
 
-def _parse_list(option: str, text: str, allowed: tuple[str, ...]) -> tuple[str, ...]:
-    names = tuple(dict.fromkeys(part.strip() for part in text.split(",")))
+def _parse_list(
+    option: str, text: str | None, allowed: tuple[str, ...], default: str
+) -> tuple[str, ...]:
+    """Return the names in the text of an option, which is None if the option is not given."""
+    parts = [default] if text is None else text.split(",")
+    names = tuple(dict.fromkeys(part.strip() for part in parts))
     if unknown := [name for name in names if name not in allowed]:
         raise PlanError(
             f"{option} {text}: there is no {unknown[0]!r}; there are {', '.join(allowed)}"

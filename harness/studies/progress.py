@@ -33,10 +33,11 @@ def describe_entry(record: EntryRecord) -> str:
     best = find_best(p for p in record.points if p.kind == LONG)
     assert best.joules_per_image is not None
     images_per_s = best.items / best.duration_s
+    digits = ".0f" if images_per_s >= 1e4 else ".5g"
     ladder = [point for point in record.points if point.kind == LADDER]
     end = "" if ladder[-1].outcome == "ok" else f" to {ladder[-1].outcome}"
     return (
         f"{1e3 * best.joules_per_image:.4g} mJ/image at batch {best.batch}, "
-        f"{best.joules_per_image * images_per_s:.0f} W, {images_per_s:.5g} images/s; "
+        f"{best.joules_per_image * images_per_s:.0f} W, {images_per_s:{digits}} images/s; "
         f"{format_count(len(ladder), 'size')}{end}, {record.duration_s:.0f} s"
     )

@@ -44,7 +44,10 @@ def _list_selectors(text: str) -> Iterator[tuple[str, str]]:
     path = Path(text)
     if not _is_file(path):
         if "/" in text:
-            raise SelectionError(f"{text}: no such file; name a file with one model a line")
+            raise SelectionError(
+                f"{text}: {'a directory' if path.is_dir() else 'no such file'}; name a file with "
+                "one model a line"
+            )
         for selector in text.split(","):
             yield "", selector.strip()
         return

@@ -4,6 +4,7 @@ import gzip
 import json
 import re
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -166,9 +167,14 @@ def test_resume_refuses_another_study(
     assert not (tmp_path / "out").exists()
 
 
-def test_resume_refuses_what_is_no_intact_study(faulty: Path, tmp_path: Path) -> None:
+def test_resume_refuses_what_is_no_intact_study(
+    faulty: Path, tmp_path: Path, sealed_bundle: Callable[..., Path]
+) -> None:
     missing = invoke("--resume", str(tmp_path / "none"))
     assert "there is no such directory" in join_lines(missing.output)
+    for directory in (tmp_path, sealed_bundle()):
+        output = join_lines(invoke("--resume", str(directory)).output)
+        assert "no bundle of a study: study.json is missing" in output
     unplanned = tmp_path / ".study.running"
     unplanned.mkdir()
     assert "no plan of a study there" in join_lines(invoke("--resume", str(unplanned)).output)

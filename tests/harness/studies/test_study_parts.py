@@ -9,10 +9,20 @@ import pytest
 from harness.run.plan import PlanError, RunRequest
 from harness.studies.boards.work_queue import WorkQueue
 from harness.studies.plan import StudyEntry
-from harness.studies.planning import StudyRequest, list_entries, make_settings, read_table
+from harness.studies.planning import (
+    StudyRequest,
+    choose_models,
+    list_entries,
+    make_settings,
+    read_table,
+)
+from harness.studies.progress import describe_entry
+from harness.studies.records import EntryRecord, MeasuredPoint, PartWindow
 from harness.studies.samples import read_samples, select_near
 from rules.bundle_format.records import SAMPLE_COLUMNS
+from rules.bundle_format.study_records import LADDER, LONG
 from rules.protocol import STUDY_V1_0
+from rules.studies.declaration import MEASURED
 
 ENTRIES = [StudyEntry(f"resnet{number}", 224, "cudagraph", "bf16") for number in range(5)]
 MS = 1_000_000
@@ -93,6 +103,8 @@ def test_short_windows_shorten_the_others_in_proportion() -> None:
     [
         ({"engines": "eager,jit"}, "--engine eager,jit: there is no 'jit'"),
         ({"precisions": "fp8"}, "--precision fp8: there is no 'fp8'"),
+        ({"engines": ""}, "--engine : there is no ''"),
+        ({"precisions": ""}, "--precision : there is no ''"),
         ({"like": "yang-trt", "precisions": "fp16"}, "leave out --precision"),
         ({"long_s": float("nan")}, "--long-seconds nan: give a number of seconds"),
     ],
@@ -102,6 +114,11 @@ def test_settings_that_do_not_exist_are_refused(options: dict, message: str) -> 
         make_settings(make_request(**options))
 
 
+def test_empty_list_of_models_is_not_the_default() -> None:
+    assert choose_models(make_request()) == "curated"
+    assert choose_models(make_request(models="")) == ""
+
+
 def test_list_that_no_bundle_holds_is_refused_before_the_study() -> None:
     table = read_table(None)
     settings = make_settings(make_request(engines="eager,cudagraph"))
@@ -109,3 +126,16 @@ def test_list_that_no_bundle_holds_is_refused_before_the_study() -> None:
     settings = replace(settings, precisions=("bf16", "fp32"))
     with pytest.raises(PlanError, match="at most 2400; measure the setups in several studies"):
         list_entries("all", settings, table, seed=1)
+
+
+@pytest.mark.parametrize(
+    ("images", "text"), [(1_234_567, "123457 images/s"), (7_566, "756.6 images/s")]
+)
+def test_line_of_an_entry_has_throughput_without_exponent(images: int, text: str) -> None:
+    part = PartWindow(images, 0, 10 * 10**9)
+    point = MeasuredPoint(LADDER, 1, "ok", 0, 10 * 10**9, parts=(part,), joules_per_image=0.01)
+    points = (point, replace(point, kind=LONG))
+    record = EntryRecord(
+        *(ENTRIES[0], MEASURED, None, 0, "GPU-1", False, None, points, {}, 0, 60 * 10**9, "")
+    )
+    assert text in describe_entry(record)

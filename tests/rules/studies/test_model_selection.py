@@ -76,6 +76,8 @@ def test_long_list_of_names_is_no_file() -> None:
         ("resnet50*@225", r"'resnet50\*@225': no model"),
         ("resnet50.a1_in1k", "'resnet50.a1_in1k': names weights, .*; write 'resnet50'"),
         ("lists/models.txt", "lists/models.txt: no such file; name a file"),
+        ("/tmp", "/tmp: a directory; name a file"),
+        ("", "'': no such model"),
     ],
 )
 def test_selector_without_a_model_is_refused(text: str, message: str) -> None:
