@@ -109,13 +109,14 @@ def find_earlier(path: Path) -> EarlierStudy:
     path = path.resolve()
     if path.name.endswith(RUNNING_SUFFIX):
         return _find_unfinished(path)
+    advice = (
+        f"name the directory .STUDY_ID{RUNNING_SUFFIX} of an unfinished study, or the bundle of a "
+        "finished one"
+    )
+    if not path.is_dir():
+        raise PlanError(f"--resume {path}: there is no such directory; {advice}")
     if not (path / STUDY_FILE).is_file():
-        no_study = f"no bundle of a study: {STUDY_FILE} is missing"
-        problem = no_study if path.is_dir() else "there is no such directory"
-        raise PlanError(
-            f"--resume {path}: {problem}; name the directory .STUDY_ID{RUNNING_SUFFIX} of an "
-            "unfinished study, or the bundle of a finished one"
-        )
+        raise PlanError(f"--resume {path}: no bundle of a study: {STUDY_FILE} is missing; {advice}")
     errors = [
         finding
         for finding in judge(path, signed=False).findings
