@@ -12,6 +12,7 @@ from harness.sweep.hill import print_hills
 from harness.sweep.plan import Entry
 from rules.metrics.energy import MetricsError
 from rules.metrics.figures import Estimate
+from rules.metrics.sweeps.best_settings import SHOWN_EDS_K, BestSetting, find_best_settings
 from rules.metrics.sweeps.gains import Comparison, compare
 from rules.metrics.sweeps.peaks import find_measured_peak, fit_quadratic_peak
 from rules.metrics.sweeps.points import (
@@ -24,7 +25,7 @@ from rules.metrics.sweeps.points import (
     make_point,
 )
 from rules.metrics.sweeps.scaling import compute_scaling
-from rules.metrics.uncertainty.propagation import excludes
+from rules.metrics.uncertainty.propagation import Basis, excludes
 from rules.workloads import pluralize_item
 
 NO_CAP = "none"
@@ -42,6 +43,11 @@ GAINS: Mapping[str, Callable[[Comparison], Estimate]] = {
 """The columns of gains, and how a comparison gives them."""
 NOT_TOLD_APART = "~"
 """The mark of a gain whose 95 % interval contains zero."""
+BASES: Mapping[Basis | None, str] = {
+    "runs": "between repeated runs",
+    "epochs": "within single runs, without the difference between runs",
+}
+"""What the intervals of a table come from."""
 
 
 def print_comparison(
@@ -70,6 +76,7 @@ def print_comparison(
     else:
         console.print(f"{title}, against {reference_text}:")
         _print_gains(axes, points, reference_point, item, console)
+        _print_best_settings(axes, points, reference_point, console)
     print_hills(axes, points, title, item, console)
 
 
@@ -83,8 +90,10 @@ def _print_gains(
     columns = [axis.column for axis in axes]
     table = make_table(*columns, "runs", f"{pluralize_item(item)}/J", *GAINS)
     has_marks = False
+    bases: set[Basis | None] = set()
     for entry, point in points.items():
         comparison = compare(point, reference_point)
+        bases.add(comparison.basis)
         gains = [format_gain(get_gain(comparison)) for get_gain in GAINS.values()]
         has_marks |= any(gain.startswith(NOT_TOLD_APART) for gain in gains)
         table.add_row(
@@ -94,15 +103,71 @@ def _print_gains(
             *gains,
         )
     console.print(table)
+    # All settings of a sweep have the same basis. The reference has none.
+    for basis in bases - {None}:
+        console.print(f"\u00b1: 95 % interval, {BASES[basis]}")
     if has_marks:
         console.print(f"{NOT_TOLD_APART}: not told apart from the reference")
 
 
 def format_gain(gain: Estimate) -> str:
-    """Format a gain for a table, with a mark if it is not told apart from zero."""
+    """Format a gain for a table, with a mark if it is not told apart from zero, and with the
+    half-width of its interval on a second line."""
     mark = NOT_TOLD_APART if excludes(gain.ci95, 0.0) is False else ""
     # Adding zero turns -0.0 into 0.0.
-    return f"{mark}{round(gain.mean, 1) + 0:.1f}"
+    mean = f"{mark}{round(gain.mean, 1) + 0:.1f}"
+    return _add_half_width(mean, gain, 1)
+
+
+def _add_half_width(mean: str, estimate: Estimate, decimals: int) -> str:
+    """A mean as text, and on a second line the half-width of its interval, such as `±0.3`. A width
+    that these decimals do not show has one significant digit."""
+    if estimate.ci95 is None:
+        return mean
+    width = estimate.half_width
+    form = f".{decimals}f" if width >= 0.5 * 10**-decimals else ".1g"
+    return f"{mean}\n\u00b1{width:{form}}"
+
+
+def _print_best_settings(
+    axes: Sequence[Axis], points: Mapping[Entry, Point], reference_point: Point, console: Console
+) -> None:
+    """Print the best setting by each metric, and the settings that cannot be told from it. With a
+    single comparable setting nothing is printed."""
+    candidates = list_candidates(axes, points)
+    if len(candidates) < 2:
+        return
+    # By identity: two settings may have equal figures.
+    labels = {id(point): _describe(axes, entry) for entry, point in candidates.items()}
+    best_settings = find_best_settings(list(candidates.values()), reference_point, SHOWN_EDS_K)
+    table = Table(box=None, header_style="", pad_edge=False)
+    table.add_column("best by", no_wrap=True)
+    table.add_column("setting", no_wrap=True)
+    table.add_column("gain", justify="right", no_wrap=True)
+    table.add_column("cannot be told from")
+    for best in best_settings:
+        gain = format_gain(best.gain).replace("\n", " ")
+        table.add_row(best.metric.label, labels[id(best.point)], gain, _list_others(best, labels))
+    console.print(table)
+
+
+def _list_others(best: BestSetting, labels: Mapping[int, str]) -> str:
+    """The settings that cannot be told from the best one."""
+    if best.not_told_apart is None:
+        return "not known"
+    others = [labels[id(point)] for point in best.not_told_apart if point is not best.point]
+    return "; ".join(others) or "no other setting"
+
+
+def list_candidates(axes: Sequence[Axis], points: Mapping[Entry, Point]) -> dict[Entry, Point]:
+    """The settings that can be best. A cap must be known to have held if caps alone vary, else
+    nothing may speak against it."""
+    caps_alone = [axis.name for axis in axes] == [CAP.name]
+    return {
+        entry: point
+        for entry, point in points.items()
+        if point.plausible and (point.enforced if caps_alone else point.enforced is not False)
+    }
 
 
 def _describe_best(axes: Sequence[Axis], points: Mapping[Entry, Point], item: str) -> str | None:
@@ -110,11 +175,7 @@ def _describe_best(axes: Sequence[Axis], points: Mapping[Entry, Point], item: st
     MetricsError if no run can be the peak."""
     if [axis.name for axis in axes] == [CAP.name]:
         return describe_peak(list(points.values()), item)
-    candidates = {
-        entry: point
-        for entry, point in points.items()
-        if point.enforced is not False and point.plausible
-    }
+    candidates = list_candidates(axes, points)
     if len(candidates) < 2:
         return None
     efficient = max(candidates, key=lambda entry: candidates[entry].items_per_joule)
@@ -149,12 +210,18 @@ def describe_peak(points: Sequence[Point], item: str) -> str | None:
             f"most efficient at {measured_peak.cap_w:g} W ({efficiency} "
             f"{pluralize_item(item)}/J), {measured_peak.beyond}"
         )
-    interpolation = (
-        f" (interpolated: {quadratic_peak.items_per_joule.mean:.4g} at "
-        f"{quadratic_peak.cap_w:.0f} W)"
-        if quadratic_peak
-        else ""
-    )
+    interpolation = ""
+    if quadratic_peak:
+        interval = ""
+        if quadratic_peak.cap_ci95_w:
+            low_w, high_w = quadratic_peak.cap_ci95_w
+            interval = f", 95 % interval {low_w:.0f} to {high_w:.0f} W"
+        elif quadratic_peak.items_per_joule.ci95:
+            interval = ", which the spread of the runs leaves undetermined"
+        interpolation = (
+            f" (interpolated: {quadratic_peak.items_per_joule.mean:.4g} at "
+            f"{quadratic_peak.cap_w:.0f} W{interval})"
+        )
     return (
         f"efficiency peak {efficiency} {pluralize_item(item)}/J at "
         f"{measured_peak.cap_w:g} W{interpolation}"
@@ -213,9 +280,14 @@ def print_scaling(
             table.add_row(
                 *format_settings(axes, entry, point.cap_w, is_kept),
                 str(entry.gpus),
-                f"{scaling.speed_up.mean:.2f}",
-                f"{scaling.efficiency_percent.mean:.1f}",
-                f"{scaling.energy_per_item_ratio.mean:.3f}",
+                *(
+                    _add_half_width(f"{estimate.mean:.{decimals}f}", estimate, decimals)
+                    for estimate, decimals in (
+                        (scaling.speed_up, 2),
+                        (scaling.efficiency_percent, 1),
+                        (scaling.energy_per_item_ratio, 3),
+                    )
+                ),
             )
     except MetricsError as error:
         console.print(f"scaling: {error}")

@@ -31,11 +31,14 @@ def describe_plan(sweep: Sweep, plan: Plan) -> Iterator[str]:
     yield from (f"  {e.place:3d}  {sweep.describe(e)}" for e in entries)
     # With another axis, runs on as many accelerators are compared with each other.
     compared_axes = [axis for axis in sweep.axes if axis.name != GPUS.name] or sweep.axes
-    if values := [
-        axis.label(sweep.reference[axis.name])
-        for axis in compared_axes
-        if axis.name in sweep.reference
-    ]:
+    # Caps alone are compared with the default cap, as `find_remarks` has it.
+    if sweep.reference or [axis.name for axis in compared_axes] != [CAP.name]:
+        values = [
+            "the default cap"
+            if axis.name == CAP.name and CAP.name not in sweep.reference
+            else axis.label(sweep.reference.get(axis.name))
+            for axis in compared_axes
+        ]
         yield f"the other runs are compared with {', '.join(values)} (--reference)"
     yield (
         f"each run warms up at its own settings: of its {plan.epochs} epochs of {plan.epoch_s:g} s "

@@ -5,13 +5,10 @@ from dataclasses import dataclass
 
 from reporting.report_table import Column, ReportTable
 from reporting.sections.cells import Cells, make_estimate_cells
-from rules.metrics.sweeps.best_settings import BestSetting, Metric, find_best_settings
+from rules.metrics.sweeps.best_settings import SHOWN_EDS_K, BestSetting, find_best_settings
 from rules.metrics.sweeps.gains import EDS_K, Comparison
 from rules.metrics.sweeps.points import Point
 from rules.metrics.uncertainty.propagation import excludes
-
-SHOWN_EDS_K = (1.1, 1.25, 1.5, 2.0, 3.0, 5.0)
-"""The allowed ratios of time for which the best setting is shown."""
 
 
 def make_gain_columns(item: str, reference: str) -> tuple[Column, ...]:
@@ -147,15 +144,10 @@ def _make_setting_cells(sweep: ComparedSettings, best: BestSetting) -> Cells:
     others = [point for point in best.not_told_apart or () if point != best.point]
     return {
         "line": sweep.sweep,
-        "metric": format_metric(best.metric),
+        "metric": best.metric.label,
         "setting": labels[best.point],
         **make_estimate_cells("gain", best.gain),
         "not_told_apart": None
         if best.not_told_apart is None
         else ", ".join(labels[point] for point in others) or "no other setting",
     }
-
-
-def format_metric(metric: Metric) -> str:
-    """Such as `EDS, k = 1.5`."""
-    return metric.name if metric.k is None else f"{metric.name}, k = {metric.k:g}"

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator
 from reporting.paper import Paper, PublishedGain
 from reporting.report_table import Column, ReportTable
 from reporting.sections.cells import Cells
-from reporting.sections.sweeps.gains import format_metric
 from rules.metrics.sweeps.best_settings import Metric
 from rules.metrics.sweeps.gains import EDS_K
 from rules.metrics.sweeps.published_gains import (
@@ -81,7 +80,7 @@ def _make_published_cells(
         recomputed = recompute_gain(metric, printed, (gain.k,) if gain.k else EDS_K)
     return {
         "what": f"{gain.accelerators} \u00d7 {gain.accelerator}",
-        "metric": format_metric(metric),
+        "metric": metric.label,
         "cap_w": gain.cap_w,
         "reference_cap_w": gain.reference_cap_w,
         "gain": gain.gain_percent,

@@ -13,6 +13,9 @@ from rules.metrics.sweeps.gains import EDS_K, Comparison, compare, find_ratios, 
 from rules.metrics.sweeps.points import Point
 from rules.metrics.uncertainty.propagation import estimate_ratio_of_points, excludes, make_estimate
 
+SHOWN_EDS_K = (1.1, 1.25, 1.5, 2.0, 3.0, 5.0)
+"""The allowed ratios of time for which page and terminal show the best setting."""
+
 MetricName = Literal["energy", "gain minus extra time", "EDP", "EDS"]
 
 
@@ -23,6 +26,11 @@ class Metric:
     name: MetricName
     k: float | None = None
     """The allowed ratio of time of EDS; None for the other metrics."""
+
+    @property
+    def label(self) -> str:
+        """Such as `EDS, k = 1.5`."""
+        return self.name if self.k is None else f"{self.name}, k = {self.k:g}"
 
     def select_gain(self, comparison: Comparison) -> Estimate:
         """The gain by this metric, in percent or percentage points."""

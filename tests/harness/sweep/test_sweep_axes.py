@@ -216,7 +216,15 @@ def test_plan_of_a_version_without_axes_is_read(tmp_path: Path) -> None:
         ),
         (
             ["resnet50-train", "--sm-clock", "as-found,990", "--caps", "300,700"],
-            ["the power cap and the SM clock of SIM-H200-0", "300 W, SM clock 990 MHz, 1 GPU"],
+            [
+                "the power cap and the SM clock of SIM-H200-0",
+                "300 W, SM clock 990 MHz, 1 GPU",
+                "compared with the default cap, SM clock as found (--reference)",
+            ],
+        ),
+        (
+            ["resnet50-train", "--batch", "8:32:x2", "--caps", "400:700:100"],
+            ["12 runs", "compared with the default cap, batch 8 (--reference)"],
         ),
         (
             ["resnet50-train", "--batch", "8:32:x2", "--gpus", "1:8:x2"],

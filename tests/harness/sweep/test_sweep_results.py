@@ -12,6 +12,11 @@ from support.sweep_runs import FakeRuns, save_sweep, write_bundle
 
 from harness.run import command
 from harness.sweep import run as sweep
+from harness.sweep.comparison import GAINS
+from rules.metrics.figures_json import sweep_run_from_json
+from rules.metrics.sweeps.best_settings import SHOWN_EDS_K, find_best_settings
+from rules.metrics.sweeps.gains import compare
+from rules.metrics.sweeps.points import Point, average_settings, make_point
 
 
 @pytest.fixture
@@ -78,6 +83,45 @@ def test_gain_that_is_not_told_apart_from_the_reference_has_a_mark(
     told = capsys.readouterr().out
     (at_500,) = [line.split() for line in told.splitlines() if line.split()[:2] == ["500", "2"]]
     assert at_500[3] == "2.0"
+
+
+def test_gains_have_the_widths_of_their_intervals_and_a_best_setting_by_each_metric(
+    tmp_path: Path, runs: FakeRuns, capsys: pytest.CaptureFixture
+) -> None:
+    made, path = save_sweep(tmp_path, 400.0, 500.0, 700.0, repeats=2)
+    assert sweep.carry_out(made, path)
+    outcomes = sweep.find_finished_results(made, tmp_path, made.entries)
+    joules = {400.0: 4.0, 500.0: 4.02, 700.0: 5.0}
+    rates = {400.0: 700.0, 500.0: 900.0, 700.0: 1000.0}
+    by_cap: dict[float, list[Point]] = {cap_w: [] for cap_w in joules}
+    for entry in made.entries:
+        assert entry.cap_w is not None
+        headline = outcomes[entry.place]["headline"]
+        headline["joules_per_item"]["mean"] = joules[entry.cap_w] + 0.01 * entry.repeat
+        headline["items_per_s"]["mean"] = rates[entry.cap_w]
+        by_cap[entry.cap_w].append(make_point(sweep_run_from_json(outcomes[entry.place])))
+    capsys.readouterr()
+    sweep.sweep_table.print_tables(made, outcomes, frozenset())
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    points = dict(zip(by_cap, average_settings(list(by_cap.values())), strict=True))
+    reference = points[700.0]
+    row = next(n for n, line in enumerate(lines) if line[:2] == ["500", "2"])
+    gains = [get_gain(compare(points[500.0], reference)) for get_gain in GAINS.values()]
+    assert lines[row][3:] == [f"{gain.mean:.1f}" for gain in gains]
+    widths = [gain.half_width for gain in gains]
+    assert lines[row + 1] == [f"±{w:.1f}" if w >= 0.05 else f"±{w:.1g}" for w in widths]
+    at_reference = next(n for n, line in enumerate(lines) if line[:2] == ["700", "2"])
+    assert lines[at_reference + 1][0] == "±:", "the reference has no interval"
+    assert " ".join(lines[at_reference + 1]) == "±: 95 % interval, between repeated runs"
+    best_settings = find_best_settings(list(points.values()), reference, SHOWN_EDS_K)
+    start = next(n for n, line in enumerate(lines) if line[:2] == ["best", "by"]) + 1
+    shown = [" ".join(line) for line in lines[start : start + len(best_settings)]]
+    for text, best in zip(shown, best_settings, strict=True):
+        assert text.startswith(f"{best.metric.label} {best.point.cap_w:g} W ")
+    energy, *_, k_5 = shown
+    # 400 and 500 W differ by half of their interval in energy. 400 W takes longer.
+    assert energy.startswith("energy 400 W 19.9 ±") and energy.endswith(" 500 W")
+    assert k_5.startswith("EDS, k = 5 500 W") and k_5.endswith("no other setting")
 
 
 def test_repeats_have_a_mean_and_a_spread(
@@ -181,7 +225,7 @@ def test_several_gpus_are_compared_with_one_at_the_same_cap(
             outcomes[entry.place + 2] = one
     capsys.readouterr()
     sweep.sweep_table.print_tables(replace(made, entries=tuple(entries)), outcomes, frozenset())
-    *_, title, head, row = capsys.readouterr().out.splitlines()
+    *_, title, head, row, widths = capsys.readouterr().out.splitlines()
     assert title == "several GPUs against one at the same cap:"
     assert head.split("  ") == [
         "cap, W",
@@ -191,9 +235,10 @@ def test_several_gpus_are_compared_with_one_at_the_same_cap(
         "energy per item, ratio",
     ]
     assert row.split() == ["700", "2", "1.67", "83.3", "0.667"]
+    assert [text[0] for text in widths.split()] == ["±"] * 3
     disobeyed = frozenset({outcomes[entries[-1].place]["run_id"]})
     sweep.sweep_table.print_tables(replace(made, entries=tuple(entries)), outcomes, disobeyed)
-    *_, row, legend = capsys.readouterr().out.splitlines()
+    *_, row, _, legend = capsys.readouterr().out.splitlines()
     assert row.split()[0] == "(700)" and legend == "(cap): not enforced"
     sweep.sweep_table.print_tables(made, of_two, frozenset())
     assert "speed-up" not in capsys.readouterr().out

@@ -12,7 +12,7 @@ from support.report.report_runs import add_sweep, convert_to_baseline, make_run_
 from reporting.collect import collect
 from reporting.page_model import build_page_model
 from reporting.report_table import format_number
-from reporting.sections.sweeps.gains import SHOWN_EDS_K
+from rules.metrics.sweeps.best_settings import SHOWN_EDS_K
 from rules.metrics.sweeps.gains import compare
 from rules.metrics.sweeps.peaks import fit_quadratic_peak
 from rules.metrics.sweeps.points import Point

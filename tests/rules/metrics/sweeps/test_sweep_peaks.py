@@ -121,6 +121,21 @@ def test_terminal_calls_an_edge_no_peak(values: tuple[float, ...], text: str | N
     assert describe_peak(make_sweep(*values), "image") == text
 
 
+def test_terminal_gives_the_interval_of_an_interpolated_peak() -> None:
+    spread = Spread(1e-6, 1e-6, 0.0, 18, "epochs")
+    runs = [replace(run, spread=spread) for run in make_sweep(2, 3, 2)]
+    quadratic = fit_quadratic_peak(runs)
+    assert quadratic is not None and quadratic.cap_ci95_w is not None
+    low_w, high_w = quadratic.cap_ci95_w
+    text = describe_peak(runs, "image")
+    assert text is not None
+    assert text.endswith(f"at 300 W, 95 % interval {low_w:.0f} to {high_w:.0f} W)")
+    wide = [replace(run, spread=replace(spread, energy_variance=0.5)) for run in runs]
+    text = describe_peak(wide, "image")
+    assert text is not None
+    assert text.endswith("at 300 W, which the spread of the runs leaves undetermined)")
+
+
 def test_terminal_names_no_peak_where_one_cap_alone_held() -> None:
     runs = make_sweep(3, 2)
     runs[0] = replace(runs[0], enforced=False)
