@@ -112,13 +112,14 @@ def burn(precision: str, out: Path, dry_run: bool, **options: Any) -> None:
     Writes a bundle with the standing control to OUT. It is compared with no workload; other runs
     state their power as a share of it."""
     from harness.run import command
+    from harness.slurm import requeue
 
     with report_errors():
         request = make_request("burn", {"variant": precision, **options})
         if dry_run:
             command.check(request, out)
             return
-        passes = command.run(request, out)
+        passes = requeue.run(request, out)
     sys.exit(0 if passes else 1)
 
 
@@ -131,13 +132,14 @@ def reproduce(bundle: Path, out: Path, dry_run: bool, **options: Any) -> None:
     cap and seed. Writes a bundle that names the original to OUT."""
     from harness.reproduce import make_reproduction_request
     from harness.run import command
+    from harness.slurm import requeue
 
     with report_errors():
         request = make_reproduction_request(bundle, **options)
         if dry_run:
             command.check(request, out)
             return
-        passes = command.run(request, out)
+        passes = requeue.run(request, out)
     sys.exit(0 if passes else 1)
 
 

@@ -119,6 +119,7 @@ def image_inference(
 ) -> None:
     """Measure the inference energy of image models from timm: a ladder of batch sizes for each,
     and long windows at the two best ones. Writes a bundle to OUT."""
+    from harness.slurm import requeue
     from harness.studies import command
     from harness.studies.plan import STUDY
     from harness.studies.planning import StudyRequest
@@ -133,4 +134,4 @@ def image_inference(
         if dry_run:
             command.check(request, resume, out)
             return
-        sys.exit(0 if command.run(request, resume, out) else 1)
+        sys.exit(0 if requeue.run_study(request, resume, out) else 1)

@@ -66,8 +66,14 @@ class SlurmJob:
     @staticmethod
     def from_json(record: Mapping[str, Any]) -> "SlurmJob":
         """Return the job that `dataclasses.asdict` made the record of."""
-        site_cap = record["site_cap"]
-        return SlurmJob(**{**record, "site_cap": None if site_cap is None else SiteCap(**site_cap)})
+        site_cap, energy = record["site_cap"], record.get("energy")
+        return SlurmJob(
+            **{
+                **record,
+                "site_cap": None if site_cap is None else SiteCap(**site_cap),
+                "energy": None if energy is None else JobEnergy(**energy),
+            }
+        )
 
     def is_same_step(self, job_id: str, step: str | None) -> bool:
         """Whether `job_id` and `step` name this step. A requeued job has the same numbers."""

@@ -1,20 +1,29 @@
-"""A run in a Slurm job that Slurm has requeued: the job resumes what it left, and does not repeat
-what it finished.
+"""A run or a study in a Slurm job that Slurm has requeued: the job resumes what it left, and does
+not repeat what it finished.
 
 The steps of a job have the same numbers each time Slurm starts the job. Job and step thus identify
-the run.
+the run or the study.
 """
 
+import json
 import os
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rich.console import Console
 
 from harness.run import command
 from harness.run.plan import Plan, PlanError, RunRequest
+from harness.run.planning import describe_job
 from harness.run.repeats import compare_bundles, is_repeat
 from harness.run.run_directory import STATE_FILE
-from harness.slurm.job import is_requeued
+from harness.slurm.job import SlurmJob, is_requeued
+from harness.studies import command as study_command
+from harness.studies.earlier import find_earlier
+from harness.studies.plan import RUNNING_SUFFIX, StudyPlan
+from harness.studies.planning import StudyRequest
+from harness.studies.study_directory import list_sessions
+from rules.bundle_format.study_records import STUDY_FILE
 from rules.declarations.run import RunDeclaration
 
 
@@ -68,3 +77,57 @@ def find_unfinished(plan: Plan, out: Path) -> Path | None:
         ):
             return directory
     return None
+
+
+def run_study(request: StudyRequest, resume: Path | None, out: Path) -> bool:
+    """Carry out the requested study, or continue the one in `resume`. In a requeued job, continue
+    the study of the step instead, or judge its bundle if nothing is left to measure. Returns
+    whether the pre-check finds no error. Raises the errors of `harness.studies.command.run`."""
+    job = describe_job()
+    if job is not None and is_requeued(os.environ):
+        # An unfinished study stays where it is.
+        is_unfinished = resume is not None and resume.name.endswith(RUNNING_SUFFIX)
+        if study := find_study(job, resume.parent if resume and is_unfinished else out):
+            earlier = find_earlier(study)
+            if earlier.is_bundle and not earlier.state.list_remaining(earlier.plan.work):
+                command.print_line(f"{job} was requeued and has this study already")
+                return command.run_pre_check(study, Console())
+            command.print_line(f"{job} was requeued and continues {study}")
+            resume = study
+    return study_command.run(request, resume, out)
+
+
+def find_study(job: SlurmJob, directory: Path) -> Path | None:
+    """The latest study in `directory` of which the step of the job has measured a part: an
+    unfinished one, or a bundle. None without one."""
+    studies = [
+        path
+        for path, jobs in (*_list_unfinished_studies(directory), *_list_studies(directory))
+        if any(job.is_same_step(other_job.id, other_job.step) for other_job in jobs)
+    ]
+    # Names begin with the time at which a study was planned.
+    return max(studies, key=lambda path: path.name.lstrip("."), default=None)
+
+
+def _list_unfinished_studies(directory: Path) -> Iterator[tuple[Path, Sequence[SlurmJob]]]:
+    """Yield the unfinished studies in a directory, with the jobs of their sessions."""
+    for path in directory.glob(f".*{RUNNING_SUFFIX}"):
+        try:
+            plan, sessions = StudyPlan.load(path), list_sessions(path)
+        except PlanError:
+            continue
+        # A kill after the bundle was written leaves both.
+        if not (directory / plan.study_id).exists():
+            yield path, [job for s in sessions if (job := s.record.plan.job) is not None]
+
+
+def _list_studies(directory: Path) -> Iterator[tuple[Path, Sequence[SlurmJob]]]:
+    """Yield the bundles of studies in a directory, with the jobs of their sessions."""
+    for path in directory.glob(f"*/{STUDY_FILE}"):
+        try:
+            sessions = json.loads(path.read_bytes())["sessions"]
+            jobs = [SlurmJob.from_json(s["slurm_job"]) for s in sessions if "slurm_job" in s]
+        # A directory can hold any file of this name.
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            continue
+        yield path.parent, jobs

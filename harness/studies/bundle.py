@@ -206,6 +206,7 @@ def _describe_session(
     if record.implementation_sha256 != implementation_sha256:
         versions["implementation"] = record.implementation_sha256
     git = record.environment["git"]
+    job = {} if plan.job is None else {"slurm_job": asdict(plan.job)}
     return {
         "session": plan.number,
         "node": plan.node_name,
@@ -220,6 +221,7 @@ def _describe_session(
         "idle_w": {uuid: idle.power_w for uuid, idle in record.idle.items()} or None,
         "commit": None if git is None else git["commit"],
         "versions": {name: text for name, text in versions.items() if text is not None},
+        **job,
     }
 
 

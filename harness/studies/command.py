@@ -1,5 +1,6 @@
 """The steps of `bench-submit study`: plan, preflight, session, bundle and pre-check."""
 
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,10 +18,12 @@ from harness.power.caps.limits import describe_cap
 from harness.power.caps.restore import RestoreError
 from harness.run import command
 from harness.run.plan import Machine
+from harness.run.planning import describe_job
 from harness.run.progress import format_minutes
 from harness.run.run_directory import hold_directory
 from harness.run.session import RunFailed
 from harness.run.workers.launch import make_environment
+from harness.slurm.energy import open_account
 from harness.studies.boards.board_run import AnchorBatch
 from harness.studies.boards.work_queue import WorkQueue
 from harness.studies.bundle import gather_study
@@ -195,7 +198,7 @@ def _measure(
 ) -> None:
     """Measure in a new session what is left of the plan. Raises the errors of `run_session`."""
     state = load_state(directory)
-    session = SessionPlan.of(plan.study_id, state.next_session, machine)
+    session = SessionPlan.of(plan.study_id, state.next_session, machine, describe_job())
     devices = session.devices
     environment = make_environment(session.torch_device, devices, len(devices))
     record = SessionRecord(
@@ -227,10 +230,23 @@ def _measure(
     work = WorkQueue(remaining, budget_s, entry_s, estimate_end_s(settings))
     anchor, batch = state.find_anchor(plan)
     session_directory = SessionDirectory.create(directory, record)
-    with applied_cap(session) as ensure_watchdog:
+    with applied_cap(session) as ensure_watchdog, _count_energy(session_directory):
         run_session(
             plan, session_directory, work, (anchor, AnchorBatch(batch)), view, ensure_watchdog
         )
+
+
+@contextmanager
+def _count_energy(session_directory: SessionDirectory) -> Iterator[None]:
+    """Record the energy by Slurm's accounting while the block runs, where Slurm counts it."""
+    plan = session_directory.record.plan
+    account = open_account(plan.job, os.environ)
+    try:
+        yield
+    finally:
+        if plan.job is not None and account is not None:
+            job = replace(plan.job, energy=account.read(os.environ))
+            session_directory.change(plan=replace(plan, job=job))
 
 
 @contextmanager

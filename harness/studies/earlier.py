@@ -15,7 +15,7 @@ from harness.studies.plan import (
     StudyPlan,
     StudySettings,
 )
-from harness.studies.planning import SMOKE_ANCHOR, StudyRequest
+from harness.studies.planning import SMOKE_ANCHOR, StudyRequest, split_names
 from harness.studies.state import StudyState, load_base, load_state, parse_work
 from harness.studies.study_directory import BASE_DIRECTORY
 from harness.system import DESCRIPTION, hash_source
@@ -62,8 +62,8 @@ class EarlierStudy:
         """Raise PlanError if the command line asks for other settings than the study has."""
         settings = self.plan.settings
         pairs: tuple[tuple[str, Any, Any], ...] = (
-            ("--engine", request.engines, ",".join(settings.engines)),
-            ("--precision", request.precisions, ",".join(settings.precisions)),
+            ("--engine", _join_names(request.engines), ",".join(settings.engines)),
+            ("--precision", _join_names(request.precisions), ",".join(settings.precisions)),
             ("--like", request.like, settings.like),
             ("--full", request.full or None, settings.full),
             ("--long-seconds", request.long_s, settings.long_s),
@@ -98,6 +98,11 @@ class EarlierStudy:
                 f"{self.path}: the study measured at a cap of {_format_cap(cap_w)}, and here it is "
                 f"{_format_cap(machine.cap_w)}; set the same cap, with --cap or by an administrator"
             )
+
+
+def _join_names(text: str | None) -> str | None:
+    """Return the names of an option in the form in which a message shows those of the study."""
+    return None if text is None else ",".join(split_names(text))
 
 
 def _format_cap(cap_w: float | None) -> str:

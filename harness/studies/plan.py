@@ -9,6 +9,7 @@ from pathlib import Path
 
 from harness.power.source import Device
 from harness.run.plan import Machine, PlanError
+from harness.slurm.job import SlurmJob
 from rules.bundle_format.records import Json
 from rules.bundle_format.seal import write_durable
 from rules.protocol import STUDY_V1_0, STUDY_V1_1
@@ -182,6 +183,8 @@ class SessionPlan:
     found_state: Mapping[str, str] | None
     installed: int | None
     power_reading: str | None
+    job: SlurmJob | None = None
+    """The Slurm job of the session. None outside Slurm."""
 
     @property
     def sm_clock_mhz(self) -> int | None:
@@ -194,7 +197,9 @@ class SessionPlan:
         return f"session{self.number}"
 
     @staticmethod
-    def of(study_id: str, number: int, machine: Machine) -> "SessionPlan":
+    def of(
+        study_id: str, number: int, machine: Machine, job: SlurmJob | None = None
+    ) -> "SessionPlan":
         """Return the plan of a session on the boards of `machine`."""
         return SessionPlan(
             run_id=study_id,
@@ -209,13 +214,22 @@ class SessionPlan:
             found_state=machine.found_state,
             installed=machine.installed,
             power_reading=machine.power_reading,
+            job=job,
         )
 
     @staticmethod
     def from_json(document: Json) -> "SessionPlan":
         """Return the plan that `asdict` made the object of. Raises TypeError or KeyError."""
         devices = tuple(Device(**device) for device in document["devices"])
-        return SessionPlan(**{**document, "devices": devices})
+        # Sessions of earlier versions have no job.
+        job = document.get("job")
+        return SessionPlan(
+            **{
+                **document,
+                "devices": devices,
+                "job": None if job is None else SlurmJob.from_json(job),
+            }
+        )
 
 
 @dataclass(frozen=True)

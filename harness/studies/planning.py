@@ -146,12 +146,16 @@ def _shorten(settings: StudySettings, long_s: float) -> StudySettings:
     )
 
 
+def split_names(text: str) -> tuple[str, ...]:
+    """Return the names in a list with commas, each once."""
+    return tuple(dict.fromkeys(part.strip() for part in text.split(",")))
+
+
 def _parse_list(
     option: str, text: str | None, allowed: tuple[str, ...], default: str
 ) -> tuple[str, ...]:
     """Return the names in the text of an option, which is None if the option is not given."""
-    parts = [default] if text is None else text.split(",")
-    names = tuple(dict.fromkeys(part.strip() for part in parts))
+    names = split_names(default if text is None else text)
     if unknown := [name for name in names if name not in allowed]:
         raise PlanError(
             f"{option} {text}: there is no {unknown[0]!r}; there are {', '.join(allowed)}"

@@ -5,7 +5,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from rules.declarations.record import JsonRecord, Parts
-from rules.declarations.run import ClockPair, PowerSetting, ReadbackRecord, Sampling
+from rules.declarations.run import (
+    ClockPair,
+    PowerSetting,
+    ReadbackRecord,
+    Sampling,
+    SlurmJob,
+)
 from rules.protocol import STUDY_METHODS, STUDY_V1_0, StudyMethod
 from rules.studies.ladder import LadderLimits
 
@@ -117,6 +123,7 @@ class Session(JsonRecord):
         "sampling": Sampling.from_json,
         "clocks": ClockPair.from_json,
         "readbacks": ReadbackRecord.from_json,
+        "slurm_job": SlurmJob.from_json,
     }
 
     session: int
@@ -141,6 +148,8 @@ class Session(JsonRecord):
     """The git commit of the checkout that measured."""
     versions: Mapping[str, str]
     """Versions of torch, timm, CUDA, the driver and others, by name."""
+    slurm_job: SlurmJob | None
+    """None if the session was in no job of Slurm."""
 
     @property
     def study_method(self) -> StudyMethod:
