@@ -1,13 +1,15 @@
 """The columns of `runs`: one row per accepted run, with its settings, its system, the trust in its
 evidence, and how its accelerators behaved."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from reporting.dataset.columns import Column
 from reporting.dataset.results import MARK_COLUMNS, SETTING_COLUMNS, ResultColumn, read_bundle_name
 from reporting.results_model import ResultRow
 from reporting.run_record import Provenance, RunRecord
 from rules.contract import RequestSet
+from rules.declarations.run import SlurmJob
 from rules.metrics.power.profile import PowerSpread
 
 
@@ -178,6 +180,58 @@ _DECLARED_COLUMNS: tuple[ResultColumn, ...] = (
     ),
 )
 
+
+def _read_job(row: ResultRow, read: Callable[[SlurmJob], Any]) -> Any:
+    job = _get_run(row).declaration.slurm_job
+    return None if job is None else read(job)
+
+
+_JOB_COLUMNS: tuple[ResultColumn, ...] = (
+    Column(
+        "slurm_job_id",
+        "text",
+        "",
+        "job of Slurm that the run was in; empty outside Slurm",
+        lambda row: _read_job(row, lambda job: job.id),
+    ),
+    Column(
+        "slurm_array_task",
+        "integer",
+        "",
+        "number of the task in the array of jobs",
+        lambda row: _read_job(row, lambda job: job.array_task),
+    ),
+    Column(
+        "slurm_restarts",
+        "integer",
+        "",
+        "how often Slurm had requeued the job",
+        lambda row: _read_job(row, lambda job: job.restarts),
+    ),
+    Column(
+        "site_cap_w",
+        "number",
+        "W",
+        "cap of each accelerator that the site was to set for the job",
+        lambda row: _read_job(row, lambda job: job.site_cap and job.site_cap.cap_w),
+    ),
+    Column(
+        "slurm_energy_j",
+        "number",
+        "J",
+        "energy that Slurm counted on the nodes of the step during the run, as declared; compare "
+        "it with `run_energy_j`, which has the accelerators only",
+        lambda row: _read_job(row, lambda job: job.energy and job.energy.consumed_j),
+    ),
+    Column(
+        "slurm_energy_plugin",
+        "text",
+        "",
+        "plugin of the site that determines what Slurm counts",
+        lambda row: _read_job(row, lambda job: job.energy and job.energy.plugin),
+    ),
+)
+
 _SYSTEM_COLUMNS: tuple[ResultColumn, ...] = (
     Column("site", "text", "", "site of the system", lambda row: _get_run(row).system.site),
     Column(
@@ -330,6 +384,7 @@ RUN_COLUMNS: tuple[ResultColumn, ...] = (
     *_TRUST_COLUMNS,
     *SETTING_COLUMNS,
     *_DECLARED_COLUMNS,
+    *_JOB_COLUMNS,
     *_SYSTEM_COLUMNS,
     *_BEHAVIOUR_COLUMNS,
 )

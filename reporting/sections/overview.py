@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from checker.verdict import Verdict
 from reporting.report_table import Column, ReportTable
 from reporting.results_model import ResultRow
-from reporting.run_record import Provenance
+from reporting.run_record import Provenance, RunRecord
 from reporting.sections.cells import (
     COMPARED_STANDINGS,
     SCOPE,
@@ -22,7 +22,7 @@ from reporting.sections.cells import (
 from reporting.sections.compare import format_label
 from reporting.sections.repeats import Setting, join_repeats
 from rules import VERSION
-from rules.finding import Finding
+from rules.finding import Finding, format_count
 from rules.registry import rules_by_id
 from rules.rule import STANDINGS
 from rules.workloads import Workload, workloads
@@ -216,10 +216,20 @@ def build_evidence_table(rows: Sequence[ResultRow], link: BundleLink) -> ReportT
         Column("protocol", "protocol"),
         Column("rules", "rule book of the run"),
         Column("judged_by", "checked by rule book"),
+        Column(
+            "slurm_job",
+            "Slurm job",
+            about="declared: job, cap of the site, and the energy that Slurm counted on the nodes "
+            "of the step, beside that of the accelerators by wattmark",
+        ),
         Column("findings", "findings", form="findings"),
         Column("bundle", "bundle", hidden=True),
     )
     cells = [_make_evidence_cells(row, link) for row in rows if row.provenance]
+    # Most rounds have no runs under Slurm.
+    if not any(row_cells["slurm_job"] for row_cells in cells):
+        columns = tuple(column for column in columns if column.key != "slurm_job")
+        cells = [{k: v for k, v in row_cells.items() if k != "slurm_job"} for row_cells in cells]
     return ReportTable("evidence", "Evidence", columns, tuple(cells)) if cells else None
 
 
@@ -244,9 +254,31 @@ def _make_evidence_cells(row: ResultRow, link: BundleLink) -> Cells:
         "protocol": run.protocol,
         "rules": run.rules_version,
         "judged_by": VERSION,
+        "slurm_job": describe_job(run),
         "findings": count_findings(provenance.findings),
         "bundle": link(run.path),
     }
+
+
+def describe_job(run: RunRecord) -> str | None:
+    """The Slurm job of a run, its cap by the site and its energy by Slurm; None outside Slurm."""
+    job = run.declaration.slurm_job
+    if job is None:
+        return None
+    parts = [f"job {job.id}"]
+    if job.array_task is not None:
+        parts.append(f"task {job.array_task}")
+    if job.restarts:
+        parts.append(format_count(job.restarts, "requeue"))
+    texts = [", ".join(parts)]
+    if job.site_cap is not None:
+        texts.append(f"{job.site_cap.cap_w:g} W by the site ({job.site_cap.source})")
+    if job.energy is not None:
+        texts.append(
+            f"{job.energy.consumed_j / 1e3:.4g} kJ by {job.energy.plugin}, accelerators "
+            f"{run.activity.run_energy_j / 1e3:.4g} kJ"
+        )
+    return "; ".join(texts)
 
 
 def _format_reviews(provenance: Provenance) -> str | None:

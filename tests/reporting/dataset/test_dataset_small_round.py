@@ -21,6 +21,14 @@ from rules.bundle_format.records import NO_STAMP
 
 HOSTILE_NAME = "H200\u202e W007"
 PUBLISHED = Path(__file__).parents[3] / "submissions" / "published" / "mayr2026.json"
+JOB = {
+    "id": "812",
+    "step": "0",
+    "restarts": 1,
+    "array_task": None,
+    "site_cap": {"cap_w": 400.0, "source": "comment"},
+    "energy": {"consumed_j": 987_654, "plugin": "acct_gather_energy/ipmi"},
+}
 DESCRIPTION = """\
 title = "A round"
 description = "Two runs."
@@ -42,6 +50,7 @@ def small_round(tmp_path_factory: pytest.TempPathFactory, signing_key: Path) -> 
     is_late = np.arange(len(samples)) % 2 == 0
     samples["mem_power_mw"] = np.where(is_late, 37_800.0, np.nan)
     samples["counter_ns"] = np.where(is_late, samples["read_ns"] + 1_000, NO_STAMP)
+    evidence.result["slurm_job"] = JOB
     submissions.add(evidence)
     failing_evidence = copy_evidence()
     failing_evidence.result["headline"]["items_per_s"]["mean"] *= 2
@@ -72,6 +81,14 @@ def test_failed_bundle_has_findings_and_no_figures(data: Round) -> None:
     assert bundle not in set(data.figures["bundle"])
     with pytest.raises(KeyError, match="no accepted run of this round"):
         data.read_samples(bundle)
+
+
+def test_run_has_its_job_of_slurm_with_cap_and_energy(data: Round) -> None:
+    (run,) = data.runs.to_dict("records")
+    assert (run["slurm_job_id"], run["slurm_restarts"]) == ("812", 1)
+    assert data.runs["slurm_array_task"].isna().all()
+    assert (run["site_cap_w"], run["slurm_energy_j"]) == (400, 987_654)
+    assert run["slurm_energy_plugin"] == "acct_gather_energy/ipmi"
 
 
 def test_invisible_characters_in_names_are_escaped(data: Round) -> None:
