@@ -1,8 +1,9 @@
 """What the rules find in the data that Yang, Adámek and Armour released, by setup. The pages of the
 rules state these counts."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
+from statistics import median
 
 import pytest
 
@@ -60,6 +61,29 @@ def test_failed_power_readings_with_a_sound_twin_are_found(
     ]
     assert len(low) == 11
     assert any(result.architecture == "eva_large_patch14_196" for result in low)
+
+
+def test_power_of_h100_with_pytorch_is_low_in_some_rows(results: tuple[ModelResult, ...]) -> None:
+    powers_w = [r.best.mean_power_w for r in results if name_setup(r) == ("H100", "eager")]
+    counts = [sum(power_w < share * TDP_H100_W for power_w in powers_w) for share in (0.5, 0.8)]
+    assert counts == [27, 44]
+
+
+def test_twins_differ_by_about_one_percent(results: tuple[ModelResult, ...]) -> None:
+    """Twins are the same architecture and size with other weights. rules/studies/plausibility.py
+    states these figures: they are the noise of the method."""
+    energies: dict[tuple[str, ...], list[float]] = defaultdict(list)
+    for result in results:
+        key = *name_setup(result), result.architecture, str(result.size)
+        energies[key].append(result.best.joules_per_image)
+    groups = {key: values for key, values in energies.items() if len(values) > 1}
+    spreads_pct: dict[tuple[str, ...], list[float]] = defaultdict(list)
+    for key, values in groups.items():
+        spreads_pct[key[:2]].append(100 * (max(values) / min(values) - 1))
+    assert {len(spreads) for spreads in spreads_pct.values()} == {232}
+    assert sum(map(len, groups.values())) == 4 * 589
+    medians = sorted(round(median(spreads), 1) for spreads in spreads_pct.values())
+    assert medians == [0.2, 0.4, 1.1, 1.1]
 
 
 def test_slow_convnext_on_a100_with_tensorrt_is_found(results: tuple[ModelResult, ...]) -> None:
