@@ -70,6 +70,8 @@ def main() -> None:
     help="publish power, energy, cap, items and epochs while the run goes on: over HTTP, or in a "
     "file for node_exporter (docs/monitoring.md)",
 )
+# The batch script of a sweep gives it. A run that a user starts belongs to no sweep.
+@click.option("--sweep-label", metavar="JSON", hidden=True)
 @DRY_RUN
 @click.pass_context
 def run(
@@ -79,6 +81,7 @@ def run(
     out: Path,
     resume: Path | None,
     target_percent: float | None,
+    sweep_label: str | None,
     dry_run: bool,
     **options: Any,
 ) -> None:
@@ -87,6 +90,10 @@ def run(
     from harness.slurm import requeue
 
     with report_errors():
+        if sweep_label is not None:
+            from harness.sweep.slurm import parse_label
+
+            options["sweep"] = parse_label(sweep_label)
         if resume is not None:
             refuse_other_options(context)
             passes = command.resume(resume)

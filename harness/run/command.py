@@ -326,6 +326,14 @@ def _open_export(plan: Plan) -> AbstractContextManager[RunExport | None]:
     return nullcontext() if plan.export is None else RunExport(plan, parse_target(plan.export))
 
 
+def _is_planned_by_sweep(plan: Plan, directory: Path) -> bool:
+    """Whether `bench-submit sweep` carries out the run. The jobs of a batch script have no plan of
+    their sweep."""
+    if plan.sweep is None:
+        return False
+    return (directory.parent / f"{plan.sweep['id']}{SWEEP_SUFFIX}").exists()
+
+
 @contextmanager
 def _print_resume_hint(plan: Plan, directory: Path) -> Iterator[None]:
     """If a run does not complete, print where its directory is and how to resume it."""
@@ -345,7 +353,8 @@ def _print_resume_hint(plan: Plan, directory: Path) -> Iterator[None]:
             hint = f"the run is complete, its bundle is {target}"
         else:
             # A sweep prints its own command to resume. A run on several nodes cannot be resumed.
-            can_resume = plan.head is None and plan.sweep is None and not is_refused
+            is_part = _is_planned_by_sweep(plan, directory)
+            can_resume = plan.head is None and not is_part and not is_refused
             advice = (
                 f"; run it again with: bench-submit run --resume {directory}" if can_resume else ""
             )

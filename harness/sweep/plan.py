@@ -253,13 +253,9 @@ def make_sweep(
 ) -> Sweep:
     """Make a sweep of these entries with a new id. `plan` is the plan of any of its runs, for the
     meter and the board."""
-    timestamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
-    # The time comes first, so that sweeps in one directory sort by age. The random part separates
-    # sweeps that start in the same second.
-    name = f"{timestamp}-{run_request.workload}-{run_request.variant}-{secrets.token_hex(3)}"
     run_request = resolve_run_request(run_request)
     return Sweep(
-        name,
+        make_sweep_id(run_request),
         *hash_code(run_request),
         ORDER,
         plan.meter,
@@ -270,6 +266,14 @@ def make_sweep(
         axis_names,
         reference or {},
     )
+
+
+def make_sweep_id(run_request: RunRequest) -> str:
+    """Return a new name for a sweep."""
+    timestamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    # The time comes first, so that sweeps in one directory sort by age. The random part separates
+    # sweeps that start in the same second.
+    return f"{timestamp}-{run_request.workload}-{run_request.variant}-{secrets.token_hex(3)}"
 
 
 def hash_files(run_request: RunRequest) -> dict[str, str]:

@@ -1,5 +1,6 @@
 """The batch script of a sweep: a Slurm job array with one job for each run."""
 
+import json
 import math
 import shlex
 from collections.abc import Iterator, Sequence
@@ -14,10 +15,14 @@ from harness.sweep.plan import (
     ORDER,
     Entry,
     estimate_start_s,
+    make_sweep_id,
     resolve_run_request,
 )
 from harness.sweep.request import SweepRequest
 from harness.system import read_description
+from rules.bundle_format.documents import read_json, read_schema
+from rules.bundle_format.files import Refused
+from rules.bundle_format.records import RESULT_FORMAT, Json
 from rules.protocol import CURRENT
 from rules.workloads import workloads
 
@@ -27,6 +32,8 @@ MAX_COMMENT_CAP_W = 9999
 the job, as whole watts of at most four digits."""
 MAX_COMMON_CAP_W = 700.0
 """The highest default cap that all boards of the protocol allow."""
+ARRAY_ORDER = f"{ORDER}, in an array of Slurm"
+"""Slurm starts the jobs in this order, as far as nodes are free."""
 TIME_FACTOR = 4
 """The time limit of a job, as a multiple of the expected time of a run. The factor is large because
 the time to compile is not known."""
@@ -69,12 +76,53 @@ def render_script(request: SweepRequest, arguments: Sequence[str], nodes: int) -
         arguments=[*arguments, *_list_fixed_options(request)],
         jobs=len(entries),
         settings=list(_list_settings(request, entries)),
+        # Each job adds its place and its repeat.
+        sweep=json.dumps(_make_label(request, len(entries), nodes))[1:-1],
+        repeats=[entry.repeat for entry in entries],
         workload=workload.id,
         sets_caps=request.caps_w != (None,),
         order=f"{ORDER} (seed {run_request.seed})",
         nodes=nodes,
         gpus=max(entry.gpus for entry in entries),
         hours=max(1, math.ceil(TIME_FACTOR * run_s / 3600)),
+    )
+
+
+def _make_label(request: SweepRequest, jobs: int, nodes: int) -> Json:
+    """Return the part of `sweep` of result.json that all runs share."""
+    reference = dict(request.reference)
+    if isinstance(gpus := reference.get(GPUS.name), int):
+        # The report counts the accelerators of all nodes.
+        reference[GPUS.name] = nodes * gpus
+    label = {
+        "id": make_sweep_id(request.run_request),
+        "of": jobs,
+        "order": ARRAY_ORDER,
+        "seed": request.run_request.seed,
+        "axes": list(request.axis_names),
+    }
+    return {**label, "reference": reference} if reference else label
+
+
+def parse_label(text: str) -> Json:
+    """Return the label that a job of the script gives its run: `sweep` of result.json. Raises
+    PlanError."""
+    from jsonschema import Draft202012Validator
+
+    schema = read_schema(RESULT_FORMAT)["properties"]["sweep"]
+    try:
+        label = read_json("--sweep-label", text.encode())
+    except Refused as refused:
+        problem = refused.problems[0].violation
+        reason = f"found {problem.found}, expected {problem.expected}"
+    else:
+        errors = [error.message for error in Draft202012Validator(schema).iter_errors(label)]
+        if not errors:
+            return dict(label)
+        reason = errors[0]
+    raise PlanError(
+        f"--sweep-label: this is no place in a sweep ({reason}); leave the option as "
+        "bench-submit sweep --slurm has written it"
     )
 
 

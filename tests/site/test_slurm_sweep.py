@@ -15,6 +15,7 @@ from support.slurm.jobs import (
     write_sweep_script,
 )
 
+from checker.engine import judge_all
 from harness.run.plan import Plan
 
 pytestmark = pytest.mark.xdist_group("slurm")
@@ -61,6 +62,12 @@ def test_requeued_task_of_an_array_repeats_its_run_and_no_other(
     results = read_results(tmp_path)
     assert sorted(result["power"]["cap_w"] for result in results) == [300, 400, 500]
     assert sorted(result["attempt"] for result in results) == [1, 1, 2]
+    # The runs are one sweep, of which none is missing and none is there twice.
+    assert len({result["sweep"]["id"] for result in results}) == 1
+    assert sorted(result["sweep"]["place"] for result in results) == [1, 2, 3]
+    verdicts = judge_all([tmp_path / "out"], signed=False).verdicts
+    rules = {finding.rule for verdict in verdicts for finding in verdict.findings}
+    assert len(verdicts) == 3 and not rules & {"X104", "X105"}
     assert list_unfinished(tmp_path) == []
     assert all(slurm.read_caps_mw(node) == DEFAULT_CAPS_MW for node in NODES)
 
@@ -103,6 +110,8 @@ def test_cancelled_run_restores_the_cap_and_is_resumed(slurm: Slurm, tmp_path: P
     wait_for(lambda: slurm.read_caps_mw(node) == DEFAULT_CAPS_MW, within_s=KILL_WAIT_S)
     (unfinished,) = list_unfinished(tmp_path)
     assert "interrupted" in (tmp_path / "out" / unfinished / "state.json").read_text()
+    # No `bench-submit sweep` resumes the run, so the run names its own command.
+    assert "run it again with: bench-submit run --resume" in read_output(tmp_path)
     assert read_results(tmp_path) == []
     wrapped = tmp_path / "resume.sbatch"
     wrapped.write_text(f"#!/bin/bash\nsrun bench-submit run --resume {tmp_path}/out/{unfinished}\n")

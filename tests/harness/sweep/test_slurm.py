@@ -7,10 +7,16 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from support.sweep_runs import invoke, join_output, make_entries
+from click.testing import CliRunner
+from support.sweep_runs import BOARDS, RUN_REQUEST, invoke, join_output, make_entries
 
 from harness.cli import main
 from harness.run import cluster
+from harness.run.planning import make_plan
+from harness.sweep.plan import make_sweep
+from harness.sweep.request import read_request
+from harness.sweep.slurm import ARRAY_ORDER, parse_label
+from harness.system import hash_source
 
 
 def script(tmp_path: Path, *arguments: object) -> Path:
@@ -118,8 +124,52 @@ def test_tasks_of_the_array_make_each_run_of_the_plan_once(tmp_path: Path, nodes
         for e in make_entries((200.0, 300.0, 400.0), (1, 2), 2, seed=1)
         for node in range(1, nodes + 1)
     ]
-    assert calls(tmp_path) == expected
+    called = calls(tmp_path)
+    labels = [parse_label(call.pop(call.index("--sweep-label") + 1)) for call in called]
+    for call in called:
+        call.remove("--sweep-label")
+    assert called == expected
     assert not list(tmp_path.rglob("pwned"))
+    assert len({label.pop("id") for label in labels}) == 1
+    shared = {"of": 12, "order": ARRAY_ORDER, "seed": 1, "axes": ["cap", "gpus"]}
+    assert labels == [
+        # The report counts the accelerators of all nodes.
+        {**shared, "place": e.place, "repeat": e.repeat, "reference": {"gpus": nodes}}
+        for e in make_entries((200.0, 300.0, 400.0), (1, 2), 2, seed=1)
+        for _ in range(nodes)
+    ]
+
+
+def test_label_of_a_run_is_that_of_a_sweep_without_a_script(tmp_path: Path) -> None:
+    options = ["--variant", "baseline,tuned", "--reference", "tuned", "--repeat", 2]
+    text = script(tmp_path, *options).read_text()
+    (line,) = [line for line in text.splitlines() if line.startswith("sweep=")]
+    (shared,) = shlex.split(line.removeprefix("sweep="))
+    label = parse_label(f'{{{shared}, "place": 3, "repeat": 2}}')
+    request = read_request(RUN_REQUEST, {"variant": "baseline,tuned"}, ["tuned"], 2)
+    machine_plan = make_plan(RUN_REQUEST, BOARDS, {}, hash_source())
+    names = request.axis_names, request.reference
+    sweep = make_sweep(RUN_REQUEST, request.shuffle(), machine_plan, *names)
+    expected = sweep.make_label(sweep.entries[2])
+    assert label == expected | {"id": label["id"], "order": ARRAY_ORDER}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "found line 1 column 2"),
+        ("[]", "[] is not of type 'object'"),
+        ("{}", "'id' is a required property"),
+        ('{"id": "x", "of": 2, "order": "x", "place": 0, "repeat": 1, "seed": 1}', "0 is less"),
+        ('{"id": "x", "id": "y"}', "found "),
+    ],
+)
+def test_malformed_label_is_refused_before_the_run(tmp_path: Path, text: str, message: str) -> None:
+    arguments = ["run", "resnet50-train", "--simulate", "h200", "--sweep-label", text]
+    result = CliRunner().invoke(main, [*arguments, "-o", str(tmp_path / "out")])
+    assert result.exit_code == 2 and message in join_output(result), result.output
+    assert "leave the option as bench-submit sweep --slurm has written it" in join_output(result)
+    assert not (tmp_path / "out").exists()
 
 
 def test_node_that_ends_early_does_not_have_the_others_killed_at_once(tmp_path: Path) -> None:
@@ -216,7 +266,7 @@ def test_every_option_of_the_runs_is_handed_to_them(
     ]
     text = script(tmp_path, *asked).read_text()
     (line,) = [one for one in text.splitlines() if one.startswith("run=(")]
-    handed = shlex.split(line.removeprefix("run=(bench-submit run").removesuffix(")"))[:-6]
+    handed = shlex.split(line.removeprefix("run=(bench-submit run").removesuffix(")"))[:-8]
     run = main.commands["run"]
     with run.make_context("run", handed) as context:
         params = context.params
