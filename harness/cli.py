@@ -64,12 +64,6 @@ def main() -> None:
     help="repeat the run, each with the next seed, until the 95 % interval over runs of J per item "
     "is this narrow, such as 0.5%; the same command continues",
 )
-@click.option(
-    "--export",
-    metavar="prometheus:PORT|textfile:FILE",
-    help="publish power, energy, cap, items and epochs while the run goes on: over HTTP, or in a "
-    "file for node_exporter (docs/monitoring.md)",
-)
 # The batch script of a sweep gives it. A run that a user starts belongs to no sweep.
 @click.option("--sweep-label", metavar="JSON", hidden=True)
 @DRY_RUN

@@ -211,6 +211,12 @@ _SHARED_OPTIONS = (
         type=click.FloatRange(0, min_open=True),
         help="serving: mean rate of Poisson arrivals, in requests per s",
     ),
+    click.option(
+        "--export",
+        metavar="prometheus:PORT|textfile:FILE",
+        help="publish power, energy, cap, items and epochs while a run goes on: over HTTP, or in a "
+        "file for node_exporter (docs/monitoring.md)",
+    ),
     OUT,
 )
 _BURN_OPTIONS = (

@@ -11,6 +11,7 @@ from itertools import product
 from pathlib import Path
 
 from harness.checks import TargetError
+from harness.run.export import parse_target
 from harness.run.plan import SIMULATED_WORK, SWEEP_SUFFIX, Plan, PlanError, RunRequest
 from harness.run.planning import find_implementation, find_workload, hash_file
 from harness.sweep.axis import AXES, CAP, GPUS, Axis, Value
@@ -221,7 +222,8 @@ def shuffle_runs(axes: Sequence[Axis], repeats: int, seed: int) -> tuple[Entry, 
 
 
 def resolve_run_request(run_request: RunRequest) -> RunRequest:
-    """Return the run request with absolute paths. Raises PlanError if a path does not exist."""
+    """Return the run request with absolute paths. Raises PlanError if a path does not exist, or if
+    --export names no target."""
     find_workload(run_request)
     paths = {
         name: path.resolve()
@@ -230,7 +232,8 @@ def resolve_run_request(run_request: RunRequest) -> RunRequest:
     }
     if missing_paths := [f"--{name} {path}" for name, path in paths.items() if not path.exists()]:
         raise PlanError(f"{missing_paths[0]}: the path does not exist")
-    return replace(run_request, **paths)
+    export = run_request.export
+    return replace(run_request, **paths, export=export and str(parse_target(export)))
 
 
 def _find_old_axes(entries: Sequence[Entry]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""`bench-submit run --export`: what Prometheus and node_exporter read while a run goes on."""
+"""`bench-submit run --export` and `sweep --export`: what Prometheus and node_exporter read."""
 
 import json
 import os
@@ -164,6 +164,23 @@ def test_interrupted_run_closes_its_port_and_the_resumed_one_exports_over_http(
     assert resumed.wait() == 0
     check_scrapes(texts, tmp_path, "prometheus")
     assert scrape(port) is None
+
+
+def test_each_run_of_a_sweep_exports_on_the_same_port(tmp_path: Path) -> None:
+    port = find_free_port()
+    command = [sys.executable, "-m", "harness", "sweep", "resnet50-train", "--simulate", "h200"]
+    options = ["--caps", "400,600", "--epoch-seconds", "0.3", "--export", f"prometheus:{port}"]
+    sweep = subprocess.Popen(
+        [*command, *options, "--out", tmp_path],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    bundles = {bundle for t in watch(sweep, lambda: scrape(port)) for _, bundle, _ in parse(t)[1]}
+    assert sweep.wait() == 0, finish(sweep)
+    assert bundles == {path.name for path in tmp_path.iterdir() if path.is_dir()}
+    assert len(bundles) == 2 and scrape(port) is None
 
 
 class Lines:

@@ -214,6 +214,7 @@ def test_script_of_caps_as_found_asks_for_none_to_be_set(tmp_path: Path) -> None
             "250.5 W does not fit into the comment of a job",
         ),
         (["resnet50-train", "--slurm", "--caps", "10000"], "10000 W does not fit"),
+        (["resnet50-train", "--slurm", "--export", "textfile:x"], "give such a name"),
         (
             ["resnet50-train", "--slurm", "--batch", "auto"],
             "--batch auto: find the batch size with bench-submit run",
@@ -261,6 +262,8 @@ def test_every_option_of_the_runs_is_handed_to_them(
         "c",
         "--weights",
         "w",
+        "--export",
+        "prometheus:9400",
         "-o",
         "there",
     ]
@@ -276,4 +279,5 @@ def test_every_option_of_the_runs_is_handed_to_them(
         4,
         ("x=1", "y=2"),
     )
+    assert params["export"] == "prometheus:9400"
     assert params["smoke"] and params["out"] == Path("there") and params["weights"] == Path("w")

@@ -55,6 +55,7 @@ def test_plan_comes_back_from_its_file_with_its_paths(
         options=("checkpointing=block",),
         seed=3,
         epoch_s=2.5,
+        export="textfile:run.prom",
     )
     made = make_test_sweep(run_request, make_entries((200.0, 300.0), (1, 2), 2, seed=3))
     path = made.save(tmp_path / "out")
@@ -62,6 +63,8 @@ def test_plan_comes_back_from_its_file_with_its_paths(
     assert Sweep.load(path) == made
     assert Sweep.load(path).run_request.system == tmp_path / "my system.toml"
     assert Sweep.load(path).run_request.meters == tmp_path / "meters.toml"
+    # A sweep may be resumed in another directory.
+    assert Sweep.load(path).run_request.export == f"textfile:{tmp_path}/run.prom"
 
 
 def test_plan_of_a_version_without_node_meters_is_read(tmp_path: Path) -> None:
