@@ -4,6 +4,7 @@ center is honest, the other one cheats."""
 import json
 import shutil
 import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from support.rounds.trust import run_command
 from harness import __version__
 from rules.testing.frames import EvidenceFrames
 
+ALL_TEMPLATES = [*sorted(WORKFLOWS.iterdir()), TEMPLATES / ".gitlab-ci.yml"]
 HONEST, CHEAT = "honest@wattmark", "cheat@wattmark"
 
 
@@ -291,6 +293,40 @@ def test_a_workflow_has_no_secrets_and_the_rights_that_it_needs(path):
         assert INSTALL not in path.read_text() and "bench-" not in path.read_text()
     # Another publisher than GitHub would need a pin by the hash of a commit.
     assert {name.split("/")[0] for name in list_actions(workflow)} <= {"actions", "github"}
+
+
+def validate(path: Path) -> str:
+    """What the schema of GitHub or GitLab, which check-jsonschema ships, refuses in a template."""
+    schema = ["vendor.github-workflows"]
+    if path.name.startswith(".gitlab"):
+        # GitLab has a YAML tag of its own, `!reference`.
+        schema = ["vendor.gitlab-ci", "--data-transform=gitlab-ci"]
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", *schema, path]
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert process.returncode == ("validation done" not in process.stdout), process.stderr
+    return "" if process.returncode == 0 else process.stdout
+
+
+@pytest.mark.parametrize("path", ALL_TEMPLATES, ids=lambda path: path.name)
+def test_schema_of_the_server_accepts_a_template(path):
+    assert validate(path) == ""
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new"),
+    [
+        (WORKFLOWS / "pull-request.yml", "runs-on:", "run-on:"),
+        (WORKFLOWS / "publish.yml", "permissions:", "permission:"),
+        (TEMPLATES / ".gitlab-ci.yml", "artifacts:", "artifact:"),
+        (TEMPLATES / ".gitlab-ci.yml", "    when: always", "    when: sometimes"),
+    ],
+)
+def test_schema_of_the_server_refuses_a_misspelt_key(tmp_path, path, old, new):
+    text = path.read_text()
+    assert old in text
+    changed = tmp_path / path.name
+    changed.write_text(text.replace(old, new, 1))
+    assert "Schema validation errors" in validate(changed)
 
 
 def test_the_templates_install_this_version():
