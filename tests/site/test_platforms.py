@@ -1,5 +1,5 @@
-"""Check and report run without what only Linux has: functions of os, select and signal that macOS
-lacks, and files below /proc and /sys."""
+"""Check and report run without what only Linux has: functions and constants of the standard library
+that macOS lacks, files below /proc and /sys, and processes that begin as a copy of their parent."""
 
 import os
 import subprocess
@@ -17,18 +17,31 @@ RUNS = (
 WITHOUT_LINUX = """
 import os, select, signal, sys
 
+# First, because selectors chooses one of them when it is imported.
+del select.epoll, select.poll
+import fcntl, multiprocessing, resource, socket, time
+
 for module, names in {
+    fcntl: "F_ADD_SEALS F_GET_SEALS F_NOTIFY F_OFD_SETLK F_OFD_SETLKW F_SETLEASE F_SETPIPE_SZ",
     os: (
         "sched_getaffinity sched_setaffinity sched_getscheduler memfd_create pidfd_open eventfd "
-        "copy_file_range splice setns unshare posix_fadvise posix_fallocate getxattr listxattr "
-        "getrandom O_TMPFILE O_PATH O_DIRECT O_NOATIME SEEK_DATA"
+        "copy_file_range splice setns unshare posix_fadvise posix_fallocate getxattr setxattr "
+        "listxattr removexattr getrandom fdatasync pipe2 getresuid setresuid getresgid setresgid "
+        "sched_param sched_setscheduler O_TMPFILE O_PATH O_DIRECT O_NOATIME O_RSYNC SEEK_DATA "
+        "POSIX_FADV_WILLNEED RWF_NOWAIT"
     ),
-    select: "epoll poll",
-    signal: "sigtimedwait sigwaitinfo pidfd_send_signal",
+    resource: "prlimit RLIMIT_MSGQUEUE RLIMIT_NICE RLIMIT_RTPRIO RLIMIT_RTTIME RLIMIT_SIGPENDING",
+    signal: "sigtimedwait sigwaitinfo pidfd_send_signal SIGPWR SIGSTKFLT SIGRTMIN SIGRTMAX",
+    socket: "AF_ALG AF_NETLINK AF_PACKET AF_VSOCK MSG_NOSIGNAL SO_PEERCRED SO_BINDTODEVICE",
+    time: "CLOCK_BOOTTIME CLOCK_TAI clock_settime pthread_getcpuclockid",
 }.items():
     for name in names.split():
         if hasattr(module, name):
             delattr(module, name)
+
+# As on macOS, where a process begins with nothing of its parent.
+if multiprocessing.get_start_method(allow_none=True) is None:
+    multiprocessing.set_start_method("spawn")
 
 
 def refuse_linux_files(event, arguments):
@@ -49,19 +62,43 @@ def environment(tmp_path: Path) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}"}
 
 
+IMPORT_ALL = """
+import importlib, pkgutil
+
+for package in ("checker", "reporting", "rules"):
+    for module in pkgutil.walk_packages([package], f"{package}."):
+        importlib.import_module(module.name)
+        print(module.name)
+"""
+"""Imports each module, also those that a command imports only when it needs them."""
+
+
 def run(environment: dict[str, str], *arguments: str | Path) -> str:
     process = subprocess.run(
-        [sys.executable, *arguments], env=environment, capture_output=True, text=True, check=False
+        [sys.executable, *arguments],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
     )
     assert process.returncode == 0, process.stderr
     return process.stdout
 
 
 def test_linux_is_hidden(environment: dict[str, str]) -> None:
-    code = "import os; print(hasattr(os, 'sched_getaffinity'), os.path.exists('/tmp'))"
-    assert run(environment, "-c", code) == "False True\n"
+    code = (
+        "import multiprocessing, os; print(hasattr(os, 'sched_getaffinity'), "
+        "os.path.exists('/tmp'), multiprocessing.get_start_method())"
+    )
+    assert run(environment, "-c", code) == "False True spawn\n"
     with pytest.raises(AssertionError, match="hidden by the test"):
         run(environment, "-c", "open('/proc/self/stat')")
+
+
+def test_each_module_is_imported(environment: dict[str, str]) -> None:
+    names = run(environment, "-c", IMPORT_ALL).split()
+    assert {"checker.trust.acceptance_log", "reporting.charts"} <= set(names) and len(names) > 300
 
 
 def test_check_gives_the_same_verdicts(environment: dict[str, str]) -> None:
