@@ -156,6 +156,7 @@ def test_run_has_few_options():
         "--simulate",
         "--sm-clock",
         "--smoke",
+        "--sweep-label",
         "--system",
         "--until-ci",
         "--variant",
