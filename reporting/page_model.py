@@ -17,7 +17,7 @@ from reporting.sections.control import add_control_shares, build_control_table
 from reporting.sections.data_sheets.boards import build_board_table
 from reporting.sections.data_sheets.naive import build_naive_table
 from reporting.sections.idle import build_idle_table
-from reporting.sections.like_paper import build_like_table
+from reporting.sections.like_paper import PAPERS, build_like_table
 from reporting.sections.nodes import racks
 from reporting.sections.nodes.fixed_work import build_fixed_work_table
 from reporting.sections.nodes.power import build_node_gain_table, build_node_table
@@ -210,7 +210,7 @@ def _build_section(
     return WorkloadSection(
         workload=workload,
         tables=list(_build_compared_tables(workload, submitted, published, link, spread)),
-        demo=list(_build_demo_tables(workload, demo, link)),
+        demo=list(_build_demo_tables(workload, demo, published, link)),
         submitted=len(submitted),
         # Several rows of a paper share a caution. The footnote is printed once.
         cautions=list(dict.fromkeys(row.caution for row in published if row.caution)),
@@ -253,15 +253,24 @@ def _build_compared_tables(
 
 
 def _build_demo_tables(
-    workload: Workload, demo: Sequence[ResultRow], link: BundleLink
+    workload: Workload,
+    demo: Sequence[ResultRow],
+    published: Sequence[ResultRow],
+    link: BundleLink,
 ) -> Iterator[ReportTable]:
     if not demo:
         return
     id = f"{workload.id}-demo"
     # Demo runs have no compared tables: nothing ranks them.
     title = f"{workload.title}: demo, serving, not compared"
-    if (serving := build_serving_table(demo, link, f"{id}-serving", title)) is not None:
-        yield serving
+    token_title = f"{workload.title}: demo, energy by kind of token"
+    like_demo = [row for row in demo if row.variant in PAPERS]
+    tables = (
+        build_serving_table(demo, link, f"{id}-serving", title),
+        build_token_energy_table(workload, demo, f"{id}-tokens", token_title),
+        build_like_table(workload, like_demo, published, link, f"{id}-like", "demo, "),
+    )
+    yield from (table for table in tables if table is not None)
     yield from _build_run_tables(workload, demo, link, id, "demo, ", None)
     yield results.build_results_table(
         workload, demo, link, f"{id}-results", f"{workload.title}: demo runs, not compared"

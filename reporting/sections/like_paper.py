@@ -18,8 +18,8 @@ PAPERS = {"mayr": "mayr2026"}
 
 ABOUT = (
     "A run with the settings of the paper, on a board of the same kind at the same cap. The ratio "
-    "is left out where the note forbids a comparison. docs/mayr.md names what the stack of the "
-    "paper has and this one lacks."
+    "is left out where the note forbids a comparison, and for demo runs. docs/mayr.md names what "
+    "the stack of the paper has and this one lacks."
 )
 
 
@@ -29,13 +29,18 @@ def build_like_table(
     published: Sequence[ResultRow],
     link: BundleLink,
     id: str,
+    prefix: str = "",
 ) -> ReportTable | None:
-    """One row for each run of a paper's variant whose board and cap the paper has too; None
-    without such a run."""
-    cells = tuple(
-        _make_cells(run, printed, link)
-        for run in submitted
-        for printed in _find_printed(run, published)
+    """One row for each run of a paper's variant whose board and cap the paper has too. Then one
+    for each printed figure that lacks such a run, of the boards and caps of `submitted`. None
+    without any."""
+    pairs = [(run, printed) for run in submitted for printed in _find_printed(run, published)]
+    cells = tuple(_make_cells(run, printed, link) for run, printed in pairs)
+    measured = [printed for _, printed in pairs]
+    cells += tuple(
+        _make_open_cells(workload, printed, link)
+        for printed in _select_printed(submitted, published)
+        if not any(printed is row for row in measured)
     )
     if not cells:
         return None
@@ -50,16 +55,28 @@ def build_like_table(
         Column("ratio", "measured / printed", "", "number"),
         Column("note", "note on the printed figure"),
     )
-    title = f"{workload.title}: printed figures, and runs with their settings"
+    title = f"{workload.title}: {prefix}printed figures, and runs with their settings"
     return ReportTable(id, title, columns, cells, ABOUT)
+
+
+def _select_printed(
+    submitted: Sequence[ResultRow], published: Sequence[ResultRow]
+) -> Iterator[ResultRow]:
+    """Yield the figures of papers with known settings, of the boards and caps of the runs."""
+    settings = {(run.model, run.cap_w) for run in submitted}
+    for printed in published:
+        if printed.paper in PAPERS.values() and (printed.model, printed.cap_w) in settings:
+            yield printed
 
 
 def _find_printed(run: ResultRow, published: Sequence[ResultRow]) -> Iterator[ResultRow]:
     """Yield the figures of the paper whose settings the run has, for its board and cap."""
     assert run.provenance is not None
-    implementation = run.provenance.run.declaration.implementation
-    # The settings of a variant are known of the reference implementation only.
-    if run.variant not in PAPERS or implementation.sha256 is not None:
+    record = run.provenance.run
+    # The settings of a variant are known of the reference implementation, and simulated work stands
+    # for it.
+    is_other_code = record.declaration.implementation.sha256 is not None
+    if run.variant not in PAPERS or (is_other_code and not record.is_simulated):
         return
     for printed in published:
         if (printed.paper, printed.model, printed.cap_w) == (
@@ -73,7 +90,7 @@ def _find_printed(run: ResultRow, published: Sequence[ResultRow]) -> Iterator[Re
 def _make_cells(run: ResultRow, printed: ResultRow, link: BundleLink) -> Cells:
     printed_per_s = printed.items_per_s_per_accelerator.value
     measured = run.items_per_s_per_accelerator
-    is_compared = printed.may_win and run.comparable
+    is_compared = printed.may_win and run.comparable and run.standing != "demo"
     return {
         **make_mark_cells(run, link),
         "accelerator": f"{run.count} x {run.accelerator}",
@@ -81,5 +98,17 @@ def _make_cells(run: ResultRow, printed: ResultRow, link: BundleLink) -> Cells:
         "printed": printed_per_s,
         **make_figure_cells("measured", measured),
         "ratio": measured.value / printed_per_s if is_compared else None,
+        "note": printed.caution,
+    }
+
+
+def _make_open_cells(workload: Workload, printed: ResultRow, link: BundleLink) -> Cells:
+    """The cells of a printed figure without a run."""
+    (variant,) = (variant for variant, paper in PAPERS.items() if paper == printed.paper)
+    return {
+        **make_mark_cells(printed, link),
+        "line": f"no run yet: bench-submit run {workload.id} --like {variant}",
+        "accelerator": printed.accelerator,
+        "printed": printed.items_per_s_per_accelerator.value,
         "note": printed.caution,
     }

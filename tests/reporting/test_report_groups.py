@@ -1,5 +1,7 @@
 """Runs that the page keeps apart: those on several accelerators, and demos."""
 
+from pathlib import Path
+
 import pytest
 from conftest import Submissions
 from support.bundles import make_evidence
@@ -12,6 +14,8 @@ from reporting.results_model import name_submitted_line
 from rules.metrics.figures_json import figures_from_json
 from rules.metrics.imbalance import compute_imbalance
 from rules.testing.frames import EvidenceFrames
+
+PUBLISHED = Path(__file__).parents[2] / "submissions/published/mayr2026.json"
 
 
 def test_line_of_a_run_names_its_locked_clock() -> None:
@@ -114,6 +118,22 @@ def test_simulated_work_has_no_share_of_the_peak(submissions: Submissions, repor
         row["mfu_percent"] is not None for row in read_lines(page, "resnet50-train-demo-results")
     ) == [False, True]
     assert any("Simulated runs have no MFU" in note.text for note in page.find("p", class_="note"))
+
+
+def test_demo_with_the_settings_of_a_paper_stands_beside_its_figure_without_a_ratio(
+    submissions: Submissions, report: Report
+) -> None:
+    evidence = demo()
+    evidence.result["implementation"]["variant"] = "mayr"
+    submissions.add(evidence, run_id="run-demo")
+    published = submissions.root / "published"
+    published.mkdir()
+    (published / PUBLISHED.name).write_bytes(PUBLISHED.read_bytes())
+    page, _ = report(submissions.root)
+    (row,) = read_lines(page, "resnet50-train-demo-like")
+    (measured,) = figures(evidence, "items_per_s_per_accelerator")
+    assert (row["printed"], row["ratio"]) == (2148.6, None)
+    assert row["measured"] == pytest.approx(measured)
 
 
 def test_demo_stands_apart_from_the_compared_table(

@@ -20,11 +20,15 @@ def _plain_marks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def make_run(**fields: Any) -> Any:
     implementation = SimpleNamespace(sha256=fields.pop("sha256", None))
-    run = SimpleNamespace(declaration=SimpleNamespace(implementation=implementation))
+    run = SimpleNamespace(
+        declaration=SimpleNamespace(implementation=implementation),
+        is_simulated=fields.pop("is_simulated", False),
+    )
     row = {
         "provenance": SimpleNamespace(run=run),
         "items_per_s_per_accelerator": Figure(2200.0, "measured", 10, (2190.0, 2210.0)),
         "variant": "mayr",
+        "standing": "open",
         "model": "h200",
         "accelerator": "NVIDIA H200",
         "count": 4,
@@ -40,6 +44,7 @@ def make_printed(**fields: Any) -> Any:
         "paper": "mayr2026",
         "items_per_s_per_accelerator": Figure(2000.0, "printed"),
         "model": "h200",
+        "accelerator": "H200",
         "cap_w": 700.0,
         "caution": None,
         "may_win": True,
@@ -59,13 +64,26 @@ def test_a_run_stands_beside_the_figure_of_its_board_and_cap() -> None:
     assert row["accelerator"] == "4 x NVIDIA H200" and row["batch_size"] == 256
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [{"variant": "tuned"}, {"cap_w": 650.0}, {"model": "h100"}, {"sha256": "0" * 64}],
-    ids=lambda fields: next(iter(fields)),
-)
-def test_other_runs_have_no_row(fields: dict[str, Any]) -> None:
+@pytest.mark.parametrize("fields", [{"cap_w": 650.0}, {"model": "h100"}], ids=["cap", "board"])
+def test_runs_on_boards_or_at_caps_that_the_paper_lacks_have_no_row(fields: dict[str, Any]) -> None:
     assert build_rows(make_run(**fields), make_printed()) is None
+
+
+@pytest.mark.parametrize(
+    "fields", [{"variant": "tuned"}, {"sha256": "0" * 64}], ids=["tuned", "own"]
+)
+def test_a_figure_without_a_run_with_its_settings_names_the_command(fields: dict[str, Any]) -> None:
+    (row,) = build_rows(make_run(**fields), make_printed(), make_printed(cap_w=600.0))
+    assert row["line"] == "no run yet: bench-submit run resnet50-train --like mayr"
+    assert (row["accelerator"], row["printed"]) == ("H200", 2000.0)
+    assert row.get("measured") is None and row.get("ratio") is None
+
+
+def test_a_demo_run_has_no_ratio() -> None:
+    """Simulated work stands for the reference implementation."""
+    demo = make_run(standing="demo", sha256="0" * 64, is_simulated=True)
+    (row,) = build_rows(demo, make_printed())
+    assert (row["line"], row["measured"], row["ratio"]) == ("h200 mayr", 2200.0, None)
 
 
 def test_a_figure_that_may_not_be_compared_has_a_note_and_no_ratio() -> None:
