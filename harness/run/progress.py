@@ -29,6 +29,7 @@ from rules.metrics.figures import Percentiles, RunFigures
 from rules.metrics.figures_json import figures_from_json, idle_from_json
 from rules.metrics.idle import BARE, BUILD, RESIDENT, IdleSummary, summarize_idle
 from rules.metrics.imbalance import compute_imbalance
+from rules.metrics.uncertainty.systematic import compute_sensor_term
 from rules.metrics.uncertainty.within_run import describe_epochs
 from rules.workloads import workloads
 
@@ -223,18 +224,27 @@ def format_minutes(seconds: float) -> str:
 
 
 def _describe_epochs(figures: RunFigures, accelerators: int) -> Iterator[str]:
-    """Yield a line on what one run tells: intervals within it, and its drift."""
+    """Yield a line on what one run tells: intervals within it, the sensor term of its energy, and
+    its drift."""
     within_run = describe_epochs(figures)
+    term = compute_sensor_term(figures.headline)
+    sensor = "" if term is None else f", sensor term {100 * term:.2g} %"
     described = (
-        ("throughput", within_run.headline.items_per_s, within_run.items_per_s),
-        ("energy per item", within_run.headline.joules_per_item, within_run.joules_per_item),
+        ("throughput", within_run.headline.items_per_s, "", within_run.items_per_s),
+        (
+            "energy per item",
+            within_run.headline.joules_per_item,
+            sensor,
+            within_run.joules_per_item,
+        ),
     )
     parts = []
-    for name, estimate, series in described:
+    for name, estimate, systematic, series in described:
         if estimate is None or estimate.ci95 is None or not estimate.mean > 0 or series is None:
             continue
         drift = "" if series.drift is None else f", drift {series.drift}"
-        parts.append(f"{name} \u00b1 {100 * estimate.half_width / estimate.mean:.2g} %{drift}")
+        width = f"{100 * estimate.half_width / estimate.mean:.2g} %"
+        parts.append(f"{name} \u00b1 {width}{systematic}{drift}")
     if parts:
         boards = format_count(accelerators, "board")
         yield (

@@ -17,3 +17,15 @@ def test_terminal_names_intervals_within_the_run_drift_and_what_they_leave_out()
     assert line.endswith(
         "One run on 2 boards does not show how far other runs or boards are from it"
     )
+
+
+def test_terminal_states_the_sensor_term_beside_the_energy_per_item() -> None:
+    result = copy_evidence().result
+    headline = figures_from_json(result).headline
+    assert headline.energy_j_counter is not None and headline.joules_per_item is not None
+    result["headline"]["energy_j_trapezoid"]["mean"] = 1.0123 * headline.energy_j_counter.mean
+    (line,) = [line for line in describe_results(result) if line.startswith("within this run")]
+    assert " %, sensor term 1.2 %, drift " in line.partition("energy per item")[2]
+    result["headline"]["energy_j_counter"] = None
+    (line,) = [line for line in describe_results(result) if line.startswith("within this run")]
+    assert "sensor term" not in line
