@@ -29,6 +29,7 @@ GOLDEN = {
     "20261120T172347Z-vitl16-train-baseline-x1-700W-bb67e4": 3.1,
     "20261120T171638Z-vitl16-train-tuned-x1-700W-fa6aa5": 2.2,
     "20261121T211835Z-sd2-train-baseline-x1-700W-8512d5": 3.7,
+    "20261120T201629Z-sd2-train-tuned-x1-700W-4b2dff": 2.8,
     "20261121T174117Z-sd2-train-tuned-x1-700W-5e5130": 2.7,
     "20261120T201624Z-llama3-8b-pretrain-tuned-x1-700W-bf5854": 1.5,
     "20261120T202421Z-llama3-8b-pretrain-fp8-x1-700W-54c646": 2.2,
@@ -45,7 +46,7 @@ def _read_runs() -> list[tuple[dict[str, Any], Headline]]:
 def test_factor_is_the_share_of_power_over_mfu() -> None:
     board = find_board("H200")
     assert board is not None and board.max_power_w is not None
-    factors = {}
+    factors, efficiencies = {}, {}
     for result, headline in _read_runs():
         precision = result["implementation"]["precision"]
         estimate = estimate_by_board(board, precision)
@@ -60,6 +61,9 @@ def test_factor_is_the_share_of_power_over_mfu() -> None:
         assert f"dense {precision} peak of H200" in comparison.denominator
         assert "700 W" in comparison.denominator
         factors[result["run_id"]] = round(comparison.factor.mean, 1)
+        efficiencies[result["run_id"]] = comparison.gflops_per_w.mean
+    pretraining = "20261120T201624Z-llama3-8b-pretrain-tuned-x1-700W-bf5854"
+    assert round(efficiencies[pretraining]) == 917
     assert {run_id: factors.get(run_id) for run_id in GOLDEN} == GOLDEN
 
 

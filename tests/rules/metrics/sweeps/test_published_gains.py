@@ -51,6 +51,8 @@ def test_published_file_has_table_1_and_the_gains_of_fewer_boards() -> None:
     on_eight = [(Metric(g.metric, g.k), g.cap_w, g.gain_percent) for g in gains[:5]]
     assert on_eight == TABLE_1
     assert {(g.accelerators, g.reference_cap_w) for g in gains[:5]} == {(8, 260)}
+    (flat,) = [g for g in gains if (g.metric, g.k) == ("EDS", 1.5)]
+    assert flat.caution == "The paper finds similar gains from 170 to 210 W (section 5)."
     fewer = [(g.accelerators, g.metric, g.cap_w, g.gain_percent, g.rounded) for g in gains[5:]]
     assert fewer == [(n, "energy", None, gain, True) for n, gain in ((1, 3), (2, 5.5), (4, 11.5))]
 
