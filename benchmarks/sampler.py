@@ -1,16 +1,21 @@
 """Sampling intervals of four simulated boards whose energy counters take as long to read as those
-of busy H200s: each board read as a whole, one after the other, and counters read apart.
+of busy H200s: each board read as a whole, one after the other, and counters read apart, the latter
+also with busy CPUs, without and with real-time scheduling.
 
     python benchmarks/sampler.py [SECONDS]
 """
 
+import multiprocessing
+import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 
 from harness.power.board_reader import BoardReader
+from harness.power.sampler import raise_priority
 from harness.power.source import Device, PowerSource
 from harness.power.sources import open_source
 from rules.bundle_format.records import Reading
@@ -37,9 +42,13 @@ class ReadAsWhole(PowerSource):
         return self._source.read(uuid)
 
 
-def measure_intervals_ms(source: PowerSource, uuids: Sequence[str], ticks: int) -> np.ndarray:
+def measure_intervals_ms(as_whole: bool, real_time: bool, ticks: int) -> np.ndarray:
     """The intervals between the readings of each board, shape (ticks - 1, boards)."""
-    reader = BoardReader(source, uuids)
+    if real_time:
+        raise_priority()
+    source = open_source(METER)
+    uuids = [device.uuid for device in source.devices()][:BOARDS]
+    reader = BoardReader(ReadAsWhole(source) if as_whole else source, uuids)
     start_ns = time.monotonic_ns() + INTERVAL_NS
     times_ns = []
     for tick in range(ticks):
@@ -48,18 +57,46 @@ def measure_intervals_ms(source: PowerSource, uuids: Sequence[str], ticks: int) 
     return np.diff(np.array(times_ns), axis=0) / 1e6
 
 
+def spin() -> None:
+    """Occupy a CPU."""
+    while True:
+        pass
+
+
+@contextmanager
+def busy_cpus(count: int) -> Iterator[None]:
+    """Run this number of processes that each occupy a CPU."""
+    processes = [multiprocessing.Process(target=spin, daemon=True) for _ in range(count)]
+    for process in processes:
+        process.start()
+    try:
+        yield
+    finally:
+        for process in processes:
+            process.terminate()
+
+
 def main() -> None:
     """Print a table."""
     seconds = float(sys.argv[1]) if len(sys.argv) > 1 else 60.0
-    source = open_source(METER)
-    uuids = [device.uuid for device in source.devices()][:BOARDS]
-    print("| way | board | interval ms: p1, p50, p99, max |\n|---|---|---|")
-    for name, way in (("one after the other", ReadAsWhole(source)), ("apart", source)):
-        intervals_ms = measure_intervals_ms(way, uuids, round(10 * seconds))
+    cpus = os.cpu_count() or 1
+    print("| way | other load | board | interval ms: p1, p50, p99, max |\n|---|---|---|---|")
+    for name, as_whole, busy, real_time in (
+        ("one after the other", True, 0, False),
+        ("apart", False, 0, False),
+        ("apart", False, 2 * cpus, False),
+        ("apart, real-time scheduling", False, 2 * cpus, True),
+    ):
+        # A process of its own, because real-time scheduling stays.
+        with busy_cpus(busy), multiprocessing.Pool(1) as pool:
+            ticks = round(10 * seconds)
+            intervals_ms = pool.apply(measure_intervals_ms, (as_whole, real_time, ticks))
+        load = f"{busy} processes on {cpus} CPUs" if busy else "none"
         for board in (0, BOARDS - 1):
             board_ms = intervals_ms[:, board]
             figures = *np.percentile(board_ms, (1, 50, 99)), board_ms.max()
-            print(f"| {name} | {board} | {', '.join(f'{value:.2f}' for value in figures)} |")
+            texts = ", ".join(f"{value:.2f}" for value in figures)
+            print(f"| {name} | {load} | {board} | {texts} |")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,11 @@
 delays neither them nor the other counters."""
 
 import csv
+import os
+import subprocess
+import sys
 import time
+from pathlib import Path
 from threading import Barrier
 
 import numpy as np
@@ -10,7 +14,7 @@ import pytest
 
 from harness.power import board_reader
 from harness.power.board_reader import REFRESH_NS, BoardReader, find_widest_gap
-from harness.power.sampler import Sampler, Settings
+from harness.power.sampler import Sampler, Settings, raise_priority
 from harness.power.source import CounterApart, Device, MeterError, PowerSource
 from rules.bundle_format.records import Reading
 
@@ -149,3 +153,36 @@ def test_sampler_of_four_boards_keeps_its_interval_with_counters_as_slow_as_meas
     assert (counter_ns > by_tick).all() and len(set(counter_ns[0].tolist())) == 4
     # The simulated counters are refreshed at multiples of 100 ms.
     assert int(rows[0]["scheduled_ns"]) % (100 * MS) == pytest.approx(50 * MS, abs=20 * MS)
+
+
+def test_sampler_has_real_time_scheduling_where_it_is_granted(tmp_path) -> None:
+    attempt = "import os; os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(1))"
+    result = subprocess.run([sys.executable, "-c", attempt], check=False, capture_output=True)
+    granted = result.returncode == 0
+    uuids = tuple(f"SIM-H200-{n}" for n in range(4))
+    settings = Settings("simulated:h200,counter-read=3.7", uuids, "node0", 100, str(tmp_path))
+    with Sampler(settings) as sampler:
+        time.sleep(0.5)
+        assert sampler._process is not None
+        # Each thread has its own policy, and those that read the counters are among them.
+        tasks = Path(f"/proc/{sampler._process.pid}/task")
+        threads = [int(task.name) for task in tasks.iterdir()]
+        policies = {os.sched_getscheduler(thread) for thread in threads}
+        sampler.stop()
+    assert len(threads) > 4
+    assert policies == {os.SCHED_RR if granted else os.SCHED_OTHER}
+
+
+@pytest.mark.parametrize("error", [PermissionError, AttributeError])
+def test_sampler_goes_on_where_real_time_scheduling_is_refused_or_unknown(
+    monkeypatch, error: type[Exception]
+) -> None:
+    requests = []
+
+    def refuse(*request: object) -> None:
+        requests.append(request)
+        raise error
+
+    monkeypatch.setattr(os, "sched_setscheduler", refuse)
+    raise_priority()
+    assert requests == [(0, os.SCHED_RR, os.sched_param(1))]
