@@ -195,6 +195,22 @@ def read_texts(chart: Chart) -> list[str]:
     return [text.text or "" for text in Xml.fromstring(to_svg(chart)).iter("text")]
 
 
+@pytest.mark.parametrize(("length", "is_whole"), [(40, True), (200, False)])
+def test_name_of_a_row_is_shortened_from_its_beginning_only_if_it_is_wide(
+    length: int, is_whole: bool
+) -> None:
+    name = "W" * length
+    table = make_energy_table(make_repeats())
+    rows = tuple({**row, "line": name} for row in table.rows)
+    texts = [
+        text
+        for text in read_texts(build_chart(replace(table, rows=rows), "-energy"))
+        if "WW" in text
+    ]
+    assert texts
+    assert all((name in text) == is_whole and text.startswith("…") != is_whole for text in texts)
+
+
 def test_single_runs_have_no_chart_of_repeats() -> None:
     rows = [make_run_row(7500, BOARDS[0]), make_run_row(5000, BOARDS[1], batch_size=64)]
     assert build_charts(make_epochs_table(rows)) == []
