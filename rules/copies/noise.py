@@ -3,7 +3,6 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from math import comb
 from operator import itemgetter
 from pathlib import Path
@@ -114,13 +113,19 @@ def correlate_parts(first: Differences, second: Differences, length: int) -> flo
         values[: count * block].astype(np.float32).reshape(count, block)
         for values in (first, second)
     )
-    covariances, first_squares, second_squares = (
-        np.convolve(np.einsum("ij,ij->i", left, right), np.ones(STEPS), "valid")
-        for left, right in (
-            (first_blocks, second_blocks),
-            (first_blocks, first_blocks),
-            (second_blocks, second_blocks),
-        )
+    block_sums = np.array(
+        [
+            np.einsum("ij,ij->i", left, right)
+            for left, right in (
+                (first_blocks, second_blocks),
+                (first_blocks, first_blocks),
+                (second_blocks, second_blocks),
+            )
+        ],
+        np.float64,
+    )
+    covariances, first_squares, second_squares = np.sum(
+        [block_sums[:, step : count - STEPS + 1 + step] for step in range(STEPS)], axis=0
     )
     scales = np.sqrt(first_squares * second_squares)
     return float(np.max(np.abs(covariances) / np.where(scales > 0, scales, np.inf)))
@@ -193,27 +198,31 @@ def _align_by_correlation(
     """The best alignment of each pair of series, forwards and backwards, of the runs that are few
     enough."""
     for group in _choose_groups(series, ordered):
-        forwards = {i: _first_differences(series[i].noise.differences) for i in group}
-        backwards = {i: _first_differences(series[i].noise.differences[::-1]) for i in group}
-        size = 1 << (2 * max(map(len, forwards.values()))).bit_length()
-        scales = {i: float(np.sqrt(values @ values)) for i, values in forwards.items()}
+        forwards = [_first_differences(series[i].noise.differences) for i in group]
+        backwards = [_first_differences(series[i].noise.differences[::-1]) for i in group]
+        size = 1 << (2 * max(map(len, forwards))).bit_length()
+        scales = np.array([np.sqrt(values @ values) for values in forwards])
         spectra, reversed_spectra = (
-            {i: np.fft.rfft(values, size) for i, values in arrays.items()}
+            np.array([np.fft.rfft(values, size) for values in arrays])
             for arrays in (forwards, backwards)
         )
-        for earlier, later in combinations(group, 2):
-            if series[earlier].run == series[later].run:
-                continue
+        # With all later series at once, because a call of NumPy takes as long as a transform.
+        for place, earlier in enumerate(group[:-1]):
+            later_places = slice(place + 1, None)
             for is_reversed, spectrum in (
-                (False, spectra[earlier]),
-                (True, reversed_spectra[earlier]),
+                (False, spectra[place]),
+                (True, reversed_spectra[place]),
             ):
-                covariances = np.abs(np.fft.irfft(spectra[later] * np.conj(spectrum), size))
-                lag = int(np.argmax(covariances))
-                if covariances[lag] >= MIN_PEAK * scales[later] * scales[earlier] > 0:
-                    # Lags beyond the middle are negative.
-                    lag -= size if lag > size // 2 else 0
-                    yield _Alignment(later, earlier, lag, is_reversed)
+                covariances = np.abs(np.fft.irfft(spectra[later_places] * np.conj(spectrum), size))
+                lags = covariances.argmax(axis=1)
+                peaks = covariances[np.arange(len(lags)), lags]
+                least = MIN_PEAK * scales[later_places] * scales[place]
+                for i in np.flatnonzero((peaks >= least) & (least > 0)).tolist():
+                    later, lag = group[place + 1 + i], int(lags[i])
+                    if series[earlier].run != series[later].run:
+                        # Lags beyond the middle are negative.
+                        lag -= size if lag > size // 2 else 0
+                        yield _Alignment(later, earlier, lag, is_reversed)
 
 
 def _first_differences(differences: Differences) -> NDArray[np.float32]:
