@@ -21,7 +21,7 @@ from checker.command_line.completion import (
 )
 from checker.formats import FORMATS
 from checker.options import EXPECT_HEAD, KEYRING, LOCAL
-from checker.terminal import FAILED, INTERNAL, PARTIAL, run_program
+from checker.terminal import FAILED, INTERNAL, PARTIAL, collect_garbage_rarely, run_program
 
 if TYPE_CHECKING:
     from checker.selection import RoundView
@@ -47,6 +47,7 @@ def main() -> None:
     if is_completing("bench-check"):
         descriptions = {name: text for name, (_, text) in COMMANDS.items()}
         run_program(CommandOrPaths(check, descriptions, load), "bench-check", [])
+    collect_garbage_rarely()
     name, *rest = sys.argv[1:] or [""]
     is_command = name in COMMANDS
     command = load(name) if is_command else check

@@ -1,7 +1,8 @@
-"""What the three programs have in common: exit codes, Ctrl-C, output that cannot be written, and
-what they show on a terminal only."""
+"""What the three programs have in common: exit codes, Ctrl-C, output that cannot be written,
+garbage collection, and what they show on a terminal only."""
 
 import errno
+import gc
 import io
 import os
 import shutil
@@ -36,6 +37,8 @@ UNWRITABLE = frozenset(
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 PROGRESS_FROM = 50
 """The smallest number of bundles for which a progress bar is shown."""
+_GC_THRESHOLD = 200_000
+"""Objects allocated between two runs of the garbage collector, about those of fifty bundles."""
 SEVERITY_COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
 _T = TypeVar("_T")
 
@@ -48,6 +51,12 @@ class UnavailableError(click.ClickException):
 
 class UnwritableError(UnavailableError):
     """An output cannot be written. The message names it and gives the reason."""
+
+
+def collect_garbage_rarely() -> None:
+    """Run the collector of reference cycles rarely in this process. Judging and reporting create
+    almost none, and keep many objects, all of which each run looks at."""
+    gc.set_threshold(_GC_THRESHOLD)
 
 
 def run_program(command: click.Command, name: str, arguments: Sequence[str]) -> NoReturn:

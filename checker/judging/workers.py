@@ -9,14 +9,13 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from checker.judging.cpu import count_cores
+from checker.terminal import collect_garbage_rarely
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 _MAX_CHUNK = 8
 """The most items that a process takes at once. Larger chunks save no more time."""
-_GC_THRESHOLD = 200_000
-"""Objects allocated between two runs of the garbage collector, about those of fifty bundles."""
 
 
 def map_in_processes(
@@ -81,7 +80,6 @@ def _split(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
 
 
 def _prepare_worker() -> None:
-    # Loaded modules live as long as the worker: exclude them from garbage collection. Judging
-    # creates almost no reference cycles, so collect rarely.
+    # Loaded modules live as long as the worker: exclude them from garbage collection.
     gc.freeze()
-    gc.set_threshold(_GC_THRESHOLD)
+    collect_garbage_rarely()
