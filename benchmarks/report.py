@@ -76,7 +76,7 @@ def fill(submissions: Path, count: int) -> None:
 def run(paths: list[Path], page: Path) -> int:
     """Make the page; returns the most memory in KiB that all its processes had at one time, shared
     pages counted for each."""
-    code = "from reporting.cli import main; main()"
+    code = "from reporting.cli import start; start()"
     process = subprocess.Popen(
         [sys.executable, "-c", code, *map(str, paths), "-o", str(page)],
         cwd=ROOT,

@@ -18,12 +18,14 @@ from checker.terminal import (
     FAILED,
     UnavailableError,
     UnwritableError,
+    collect_garbage_rarely,
     describe_unwritable,
     run_program,
     show_step,
 )
 
 if TYPE_CHECKING:
+    from reporting.charts.drawing import Drawing
     from reporting.collect import Collected
     from reporting.dataset.export import DataExport
     from reporting.papers.layout import PaperWidth
@@ -44,6 +46,7 @@ def start() -> NoReturn:
     if is_completing("bench-report"):
         commands = {"compare": "compare two bundles, systems or rounds"}
         run_program(CommandOrPaths(main, commands, load_command), "bench-report", [])
+    collect_garbage_rarely()
     if sys.argv[1:2] == ["compare"]:
         run_program(load_command("compare"), "bench-report compare", sys.argv[2:])
     run_program(main, "bench-report", sys.argv[1:])
@@ -138,6 +141,7 @@ def main(
     from checker.output import OutputError
     from checker.selection import refuse_keyring
     from reporting.charts import ChartError
+    from reporting.charts.drawing import open_drawing
     from reporting.collect import (
         EvidenceChangedError,
         NothingFoundError,
@@ -150,7 +154,7 @@ def main(
     _refuse_without_page(out, parquet or archive, tables or figures or since)
     try:
         # Fail before the check, which may take minutes.
-        with _name_unwritable(out):
+        with open_drawing() as drawing, _name_unwritable(out):
             data_exports = _prepare_outputs(out, parquet, archive, paths, local)
             earlier = None
             if since is not None:
@@ -158,9 +162,11 @@ def main(
                 earlier = collect_earlier(since, paths, keyring, local)
             show_step("checking the bundles")
             shipped = list_shipped_figures(paths) if published else []
-            collected = collect([*paths, *shipped], keyring, local)
-        exports = Exports(tables, figures, 252 if width == "252" else 516)
-        lines = [] if out is None else _write_files(collected, earlier, out, exports)
+            collected = collect(
+                [*paths, *shipped], keyring, local, lambda: drawing.scripts if out else None
+            )
+            exports = Exports(tables, figures, 252 if width == "252" else 516)
+            lines = _write_files(collected, earlier, out, exports, drawing) if out else []
         lines += _write_data(collected, data_exports)
     except OutputError as error:
         raise click.UsageError(str(error)) from None
@@ -241,7 +247,11 @@ class Exports:
 
 
 def _write_files(
-    collected: "Collected", earlier: "EarlierRound | None", out: Path, exports: Exports
+    collected: "Collected",
+    earlier: "EarlierRound | None",
+    out: Path,
+    exports: Exports,
+    drawing: "Drawing",
 ) -> list[str]:
     """Write pages, tables and figures. Returns a line about each page. Raises OutputError,
     ChartError and UnwritableError."""
@@ -261,21 +271,25 @@ def _write_files(
     now = datetime.now(UTC)
     lines = [f"{out}: {_count_results(collected)}"]
     show_step("drawing the page")
+    page = build_page(collected, out, earlier)
+    drawing.start(page.tables, page.sentences.chart_texts)
+    # The other pages are built while the charts of the first are drawn.
+    study_page = build_study_page(collected, out) if collected.has_study_results else None
+    if study_page is not None:
+        drawing.start(study_page.drawn_tables)
+    trends_page = build_trends_page(collected, out)
+    documents: dict[str, tuple[Json, Sequence[ReportTable]]] = {
+        "report.json": (describe_report(page, now), page.tables)
+    }
     # The pages are written first: tables and figures are extra.
     with _name_unwritable(out):
-        page = build_page(collected, out, earlier)
-        write_output(out, render_page(page, out, now), MARK)
-        documents: dict[str, tuple[Json, Sequence[ReportTable]]] = {
-            "report.json": (describe_report(page, now), page.tables)
-        }
-        if collected.has_study_results:
-            study_page = build_study_page(collected, out)
-            html = render_study_page(study_page, out, now)
+        write_output(out, render_page(page, out, now, drawing), MARK)
+        if study_page is not None:
+            html = render_study_page(study_page, out, now, drawing)
             write_output(name_study_page(out), html, MARK)
             lines.append(f"{name_study_page(out)}: {study_page.describe()}")
             study_tables = tuple(study_page.tables.values())
             documents["image-inference.json"] = (describe_studies(study_page, now), study_tables)
-        trends_page = build_trends_page(collected, out)
         if trends_page is not None:
             html = render_trends_page(trends_page, out, now)
             write_output(name_trends_page(out), html, MARK)

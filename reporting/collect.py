@@ -1,12 +1,13 @@
 """Collects the accepted bundles and published figures below some paths."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
 from checker.engine import judge_all
 from checker.find import PUBLISHED_DIR, find_places
+from checker.judging.bundle_judge import JudgedBundle
 from checker.trust.manifest import find_manifest_problems
 from checker.verdict import NON_BUNDLE_STANDINGS, Verdict
 from reporting.paper import Paper
@@ -78,9 +79,16 @@ class Collected:
         return any(study.results for study in self.studies)
 
 
-def collect(paths: Sequence[Path], keyring: Path | None = None, local: bool = False) -> Collected:
+def collect(
+    paths: Sequence[Path],
+    keyring: Path | None = None,
+    local: bool = False,
+    after_bundles: Callable[[], object] = lambda: None,
+) -> Collected:
     """Check everything below `paths`. Bundles that pass give rows; those that failed or were
     withdrawn are kept apart and give none. With `local`, nothing but the evidence is judged.
+    `after_bundles` is called when all bundles are judged, before they are compared: this process
+    then works alone.
 
     Raises NothingFoundError for a path with nothing to check, and checker.CheckerError if
     signatures cannot be verified at all.
@@ -92,8 +100,13 @@ def collect(paths: Sequence[Path], keyring: Path | None = None, local: bool = Fa
             raise NothingFoundError(
                 f"{path}: no bundle and no published figures found; name a directory with some"
             )
+
+    def watch(judged: Iterable[JudgedBundle], _: int) -> Iterator[JudgedBundle]:
+        yield from judged
+        after_bundles()
+
     # Keep summaries only: the raw tables of a thousand bundles do not fit into memory.
-    verdicts = judge_all(paths, keyring, signed=not local, keep=_summarize).verdicts
+    verdicts = judge_all(paths, keyring, signed=not local, watch=watch, keep=_summarize).verdicts
     passed = [v for v in verdicts if v.status == "pass"]
     # Only what passed is shown. A rejected figure must not appear beside accepted ones.
     papers = [Paper.from_document(v.kept) for v in passed if isinstance(v.kept, dict)]

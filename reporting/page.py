@@ -10,8 +10,8 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
-from reporting.charts import draw, load_drawing_script, load_libraries
 from reporting.charts.chart import DrawnChart
+from reporting.charts.drawing import Drawing
 from reporting.collect import Collected
 from reporting.html.document import (
     compress_text,
@@ -63,24 +63,27 @@ def name_trends_page(main_page: Path) -> Path:
     return main_page.with_name(f"{main_page.stem}-trends.html")
 
 
-def render_page(page: PageModel, output: Path, now: datetime) -> str:
-    """Render the HTML of the page. Links to bundles are relative to `output`.
+def render_page(page: PageModel, output: Path, now: datetime, drawing: Drawing) -> str:
+    """Render the HTML of the page, of which `drawing` has started the charts. Links to bundles are
+    relative to `output`.
 
     Raises ChartError without the extra `report`.
     """
-    drawn_charts = draw(page.tables, page.sentences.chart_texts)
+    # Other processes draw meanwhile.
+    markup = TableMarkup(page)
+    table_html = {table.id: markup.render(table) for table in page.tables}
+    table_data = compress_tables(page.tables)
+    drawing_script, libraries = drawing.scripts.result()
     # The drawing script waits for an event of the script of the page.
-    scripts = (
-        shorten_script(load_drawing_script()),
-        read_page_script("control.js", "panels.js"),
-    )
-    libraries = load_libraries()
+    scripts = (shorten_script(drawing_script), read_page_script("control.js", "panels.js"))
+    drawn_charts = drawing.wait_for(page.tables)
     template = make_environment().get_template("report.html")
     return template.render(
         page=page,
-        markup=TableMarkup(page),
+        table_html=table_html,
+        render_compact=markup.render_compact,
         figures=PageFigures(drawn_charts),
-        table_data=compress_tables(page.tables),
+        table_data=table_data,
         chart_specs=compress_text(json.dumps(_collect_specs(drawn_charts))),
         about=embed_json(describe_report(page, now)),
         scripts=[Markup(script) for script in scripts],

@@ -5,7 +5,6 @@ import os
 import pickle
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,11 +17,13 @@ import pytest
 from click.testing import CliRunner
 from support.bundles import make_evidence, make_serving_evidence, write_bundle, write_study_bundle
 from support.report.browser import open_address
+from support.report.drawing import open_drawing_here
 from support.report.html import Element, Report, Tree
 
 from checker.command_line.config import CONFIG_FILE, SITE_VARIABLE
 from harness.sign import sign
-from reporting import charts
+from reporting.charts import drawing
+from reporting.charts.chart import DrawnChart
 from reporting.cli import main
 from reporting.report_table import ReportTable
 from reporting.sentences.charts import ChartText
@@ -186,20 +187,18 @@ def charts_drawn_once() -> Iterator[None]:
     each of which imports the renderer anew; a test in test_report_charts.py compares what they
     draw.
     """
-    pictures: dict[bytes, list[charts.DrawnChart]] = {}
-    draw_table = charts._draw_table
+    pictures: dict[bytes, list[DrawnChart]] = {}
+    draw_table = drawing._draw_table
 
-    def draw_once(
-        table: ReportTable, texts: Mapping[str, ChartText] | None
-    ) -> list[charts.DrawnChart]:
+    def draw_once(table: ReportTable, texts: Mapping[str, ChartText] | None) -> list[DrawnChart]:
         key = pickle.dumps((table, texts))
         if key not in pictures:
             pictures[key] = draw_table(table, texts)
         return pictures[key]
 
     with (
-        mock.patch.object(charts, "_draw_table", draw_once),
-        mock.patch.object(charts, "_MAX_SERIAL_TABLES", sys.maxsize),
+        mock.patch.object(drawing, "_draw_table", draw_once),
+        mock.patch.object(drawing, "open_drawing", open_drawing_here),
     ):
         yield
 

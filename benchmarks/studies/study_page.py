@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from reporting.charts.drawing import open_drawing
 from reporting.collect import Collected
 from reporting.page import name_study_page
 from reporting.studies.page import build_study_page, render_study_page
@@ -76,7 +77,10 @@ def write_page(model_count: int, main_page: Path) -> Path:
     ]
     page = build_study_page(Collected([], [], studies, [], []), main_page)
     path = name_study_page(main_page)
-    path.write_text(render_study_page(page, main_page, datetime.now(UTC)), encoding="utf-8")
+    with open_drawing() as drawing:
+        drawing.start(page.drawn_tables)
+        html = render_study_page(page, main_page, datetime.now(UTC), drawing)
+    path.write_text(html, encoding="utf-8")
     return path
 
 

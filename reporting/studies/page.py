@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from reporting.charts import draw
+from reporting.charts.drawing import Drawing
 from reporting.collect import Collected
 from reporting.html.document import (
     PLOT_PARTS,
@@ -72,6 +72,11 @@ class StudyPage:
         return len(results), sum(bool(list_doubts(result)) for result in results)
 
     @property
+    def drawn_tables(self) -> list[ReportTable]:
+        """The tables that have a chart without JavaScript."""
+        return [self.tables[name] for name in ("front",) if name in self.tables]
+
+    @property
     def shown_at_first(self) -> list[int]:
         """The setups that are chosen at first: the first that is compared, if there is one."""
         setups = list(self.groups)
@@ -124,8 +129,8 @@ def _describe_setup(setup: Setup, findings: Mapping[str, str]) -> dict[str, Any]
     }
 
 
-def render_study_page(page: StudyPage, main_page: Path, now: datetime) -> str:
-    """Render the HTML of the page beside `main_page`.
+def render_study_page(page: StudyPage, main_page: Path, now: datetime, drawing: Drawing) -> str:
+    """Render the HTML of the page beside `main_page`, of which `drawing` has started the charts.
 
     Raises ChartError without the extra `report`.
     """
@@ -137,8 +142,7 @@ def render_study_page(page: StudyPage, main_page: Path, now: datetime) -> str:
     return template.render(
         tables=page.tables,
         render_table=TableMarkup().render,
-        # Only this table has a chart without JavaScript.
-        drawn_charts=draw([page.tables[name] for name in ("front",) if name in page.tables]),
+        drawn_charts=drawing.wait_for(page.drawn_tables),
         table_data=compress_tables(tables),
         about=embed_json(about),
         script=script,

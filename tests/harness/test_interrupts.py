@@ -19,7 +19,8 @@ from support.harness.programs import SIMULATED, make_buffered_environment
 from checker.cli import check
 from checker.judging.workers import block_sigint
 from checker.terminal import run_program
-from reporting import charts
+from reporting.charts import drawing
+from reporting.charts.drawing import open_drawing
 from reporting.report_table import ReportTable
 
 ROOT = Path(__file__).parents[2]
@@ -143,9 +144,11 @@ def read_blocked_signals(table: ReportTable, texts: object) -> Sequence[signal.S
 
 
 def test_processes_that_draw_do_not_see_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(charts, "_draw_table", read_blocked_signals)
-    monkeypatch.setattr(charts, "_MAX_SERIAL_TABLES", 0)
-    blocked = charts.draw([ReportTable("a", "", (), ()), ReportTable("b", "", (), ())])
+    monkeypatch.setattr(drawing, "_draw_table", read_blocked_signals)
+    tables = [ReportTable("a", "", (), ()), ReportTable("b", "", (), ())]
+    with open_drawing() as processes:
+        processes.start(tables)
+        blocked = processes.wait_for(tables)
     assert blocked == {"a": [signal.SIGINT], "b": [signal.SIGINT]}
 
 

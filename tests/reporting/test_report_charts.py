@@ -22,9 +22,10 @@ from support.report.chart_tables import (
     make_table,
     mark_fronts,
 )
+from support.report.drawing import draw
 from support.report.html import unpack_tables
 
-from reporting.charts import build_charts, compact, draw
+from reporting.charts import build_charts, compact
 from reporting.charts.chart import Chart
 from reporting.charts.encoding import GREEN
 from reporting.charts.render import to_svg
@@ -36,7 +37,7 @@ from rules.metrics.power.profile import with_node_overhead
 
 def test_drawing_shows_how_many_tables_are_done(monkeypatch: pytest.MonkeyPatch) -> None:
     steps: list[str] = []
-    monkeypatch.setattr("reporting.charts.show_step", steps.append)
+    monkeypatch.setattr("reporting.charts.drawing.show_step", steps.append)
     draw([make_table(f"unknown{letter}") for letter in "abc"])
     assert steps == [f"drawing charts: {n} of 3 tables" for n in (1, 2, 3)]
 
@@ -180,13 +181,16 @@ import sys
 sys.path[:0] = ["../..", "..", "."]
 if __name__ == "__main__":
     from support.report.chart_tables import CHART_TABLES
-    from reporting.charts import build_charts, draw
+    from reporting.charts import build_charts
+    from reporting.charts.drawing import open_drawing
     from reporting.charts.render import to_svg
     from dataclasses import replace
     to_svg(build_charts(CHART_TABLES[0])[0])
     ids = [f"w{n}-" + table.id.rpartition("-")[2] for n, table in enumerate(CHART_TABLES)]
     tables = [replace(table, id=name) for table, name in zip(CHART_TABLES, ids, strict=True)]
-    drawn = draw(tables)
+    with open_drawing() as drawing:
+        drawing.start(tables)
+        drawn = drawing.wait_for(tables)
     same = all(one.svg == to_svg(one.chart) for of in drawn.values() for one in of)
     print(len(drawn), sum(bool(of) for of in drawn.values()), same)
 """

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from conftest import Submissions
+from support.report.drawing import open_drawing_here
 from support.report.html import Element, Tree, list_table_ids, read_lines
 from support.rules.model_results import in_setup, make_result
 
@@ -49,7 +50,9 @@ def build_page(*results: ModelResult, author: str = "A. Author") -> StudyPage:
 
 
 def render(page: StudyPage) -> tuple[Element, str]:
-    html = render_study_page(page, MAIN_PAGE, datetime.now(UTC))
+    with open_drawing_here() as drawing:
+        drawing.start(page.drawn_tables)
+        html = render_study_page(page, MAIN_PAGE, datetime.now(UTC), drawing)
     return Tree(html).open[0], html
 
 

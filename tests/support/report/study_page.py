@@ -5,6 +5,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from support.report.drawing import open_drawing_here
+
 from checker.verdict import TrustLevel
 from reporting.collect import Collected
 from reporting.page import name_study_page
@@ -58,7 +60,10 @@ def write_study_page(
     collected = Collected([], [], [*studies, record_published_study(published)], [], [])
     page = build_study_page(collected, main_page)
     path = name_study_page(main_page)
-    path.write_text(render_study_page(page, main_page, datetime.now(UTC)), encoding="utf-8")
+    with open_drawing_here() as drawing:
+        drawing.start(page.drawn_tables)
+        html = render_study_page(page, main_page, datetime.now(UTC), drawing)
+    path.write_text(html, encoding="utf-8")
     return path
 
 
