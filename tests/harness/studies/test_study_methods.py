@@ -17,7 +17,6 @@ from harness.studies import command, earlier
 from harness.studies.boards.measuring import ModelMeter, PowerUnread
 from harness.studies.boards.work_queue import WorkQueue
 from harness.studies.boards.worker_process import Window
-from harness.studies.earlier import find_earlier
 from harness.studies.plan import (
     SIMULATED_MODELS,
     SessionPlan,
@@ -34,8 +33,6 @@ from rules.summaries.study_summary import summarize_study
 from rules.views import open_view
 
 SUBMISSIONS = TESTS.parent / "submissions"
-UNFINISHED = next(TESTS.parent.glob("benchmarks/studies/unfinished/*-image-inference-*"))
-"""Measured on a real board. The sampler was stopped during one window."""
 COMMITTED = max(SUBMISSIONS.glob("reference/*/*-image-inference-*"))
 SETTINGS = StudySettings("all", ("cudagraph",), ("bf16",), max_batch=8)
 TICK_NS = 100_000_000
@@ -188,16 +185,3 @@ def test_window_in_which_the_sampler_was_stopped_is_measured_again_twice(
     assert worker.batches == batches
     assert [point.batch for point in points] == [1, 2, 4, 8]
     assert lines.count("batch 1: 600 ms without a power reading") == min(stopped_windows, 3)
-
-
-def test_unfinished_study_of_a_real_board_has_one_model_to_measure_again() -> None:
-    study = find_earlier(UNFINISHED)
-    (remaining,) = study.state.list_remaining(study.plan.work)
-    assert str(remaining) == "resnet50@224 cudagraph tf32"
-    assert study.state.base is not None
-    bundle = StudyBundle(UNFINISHED, (), study.state.base)
-    assert not bundle.list_unsampled()
-    # The parts still belong to their points.
-    for number, parts in bundle.parts_of.items():
-        point = bundle.points[number]
-        assert (parts[0].start_ns, parts[-1].end_ns) == (point.start_ns, point.end_ns)
