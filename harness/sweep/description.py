@@ -7,7 +7,7 @@ from harness.power.source import Readback
 from harness.run.plan import Plan
 from harness.run.planning import find_standing
 from harness.run.progress import format_minutes
-from harness.sweep.axis import CAP, GPUS, PRECISION, VARIANT
+from harness.sweep.axis import CAP, GPUS, PRECISION, SM_CLOCK, VARIANT
 from harness.sweep.plan import Sweep, estimate_start_s
 from rules.finding import format_count
 from rules.workloads import workloads
@@ -86,6 +86,16 @@ def find_remarks(sweep: Sweep, limits: Mapping[str, Readback]) -> Iterator[str]:
         yield (
             f"note: the default cap, {defaults_w.pop():g} W, is not among the caps, so no cap will "
             "be compared with it"
+        )
+    # The fit of simulated work knows caps and clocks, and the precisions of control runs.
+    modelled = {CAP.name, SM_CLOCK.name, GPUS.name}
+    unmodelled = [axis for axis in sweep.axes if axis.name not in modelled]
+    is_control = workloads()[sweep.run_request.workload].is_control
+    if sweep.run_request.simulates_work and unmodelled and not is_control:
+        names = " and ".join(axis.column for axis in unmodelled)
+        yield (
+            f"note: simulated throughput and power do not depend on {names}, so the sweep shows "
+            "how runs are made and compared, and no effect"
         )
     yield from _describe_variants(sweep)
 

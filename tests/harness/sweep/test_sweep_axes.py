@@ -224,7 +224,11 @@ def test_plan_of_a_version_without_axes_is_read(tmp_path: Path) -> None:
         ),
         (
             ["resnet50-train", "--batch", "8:32:x2", "--caps", "400:700:100"],
-            ["12 runs", "compared with the default cap, batch 8 (--reference)"],
+            [
+                "12 runs",
+                "compared with the default cap, batch 8 (--reference)",
+                "note: simulated throughput and power do not depend on batch, so",
+            ],
         ),
         (
             ["resnet50-train", "--batch", "8:32:x2", "--gpus", "1:8:x2"],
