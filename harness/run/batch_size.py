@@ -92,10 +92,13 @@ def _try_batch(
     trial_directory = directory / f"trial-{plan.batch_size}"
     trial_directory.mkdir()
     plan.save(trial_directory)
+    view.begin_activity(f"batch {plan.batch_size}: building, compiling and warming up")
     with make_workers(plan, trial_directory, view) as workers:
         # Without a deadline: how long compiling takes is not known. An interrupt ends the wait.
         while workers.wait(WATCH_S) is None:
             ensure_watchdog()
+            view.show_waiting_time()
+    view.end_live_line()
     events = list(WorkerEventReader(trial_directory, plan.ranks).read_new())
     calibration = next((event for event in events if isinstance(event, EpochCalibrated)), None)
     finished_ranks = sum(isinstance(event, WorkerFinished) for event in events)

@@ -83,9 +83,8 @@ class View:
         self._log.flush()
 
     def end_phase(self, phase: str, compiles: bool) -> None:
-        """Show what the run does after `phase` and for how long, until the first epoch: on a
-        terminal in the live line, elsewhere in a line a minute. `compiles` says that the first
-        batches compile the model."""
+        """Show what the run does after `phase` and for how long, until the first epoch. `compiles`
+        says that the first batches compile the model."""
         if phase == BARE:
             self._has_epochs = False
         activity = NEXT_ACTIVITY.get(phase)
@@ -94,6 +93,11 @@ class View:
             return
         if compiles and phase == RESIDENT:
             activity = "compiling the model, which may take minutes, and warming up"
+        self.begin_activity(activity)
+
+    def begin_activity(self, activity: str) -> None:
+        """Show an activity and for how long it lasts: on a terminal in the live line, elsewhere in
+        a line a minute."""
         self.log_line(activity)
         self.end_live_line()
         self._activity, self._since_s = activity, time.monotonic()
@@ -107,6 +111,10 @@ class View:
     def wait(self, seconds: float) -> None:
         """Sleep, and print the line of a minute if it is due."""
         time.sleep(seconds)
+        self.show_waiting_time()
+
+    def show_waiting_time(self) -> None:
+        """Print the line of a minute if it is due."""
         now_s = time.monotonic()
         if self._activity and not self._console.is_terminal and now_s >= self._next_line_s:
             self._next_line_s += WAIT_LINE_S

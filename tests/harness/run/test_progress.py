@@ -1,12 +1,15 @@
 """What the terminal and the log say while a run prepares its first epoch."""
 
 import io
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from rich.console import Console
 
-from harness.run import progress
+from harness.run import batch_size, progress
 from harness.run.progress import View
 
 COMPILING = "compiling the model, which may take minutes, and warming up"
@@ -96,3 +99,28 @@ def test_a_phase_that_a_slow_rank_ends_late_hides_no_epochs(tmp_path: Path) -> N
         assert "calibrating" not in output.getvalue()
         view.end_phase("bare", compiles=True)  # the next attempt
     assert "starting the workers" in output.getvalue()
+
+
+def test_a_batch_trial_says_every_minute_what_it_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Workers:
+        """Workers that end after 170 s."""
+
+        waits = 0
+
+        def wait(self, seconds: float) -> int | None:
+            progress.time.sleep(seconds)  # the clock of the fixture
+            self.waits += 1
+            return None if self.waits < 170 else 1
+
+    monkeypatch.setattr(batch_size, "make_workers", lambda *arguments: nullcontext(Workers()))
+    plan: Any = SimpleNamespace(batch_size=64, processes=1, ranks=[0], save=lambda directory: None)
+    view, output = make_view(tmp_path, terminal=False)
+    with view:
+        trial = batch_size._try_batch(plan, tmp_path, view, lambda: None)
+        view.wait(120.0)
+    assert trial.outcome == "failed"
+    activity = "batch 64: building, compiling and warming up"
+    assert output.getvalue().splitlines() == [f"{activity}, for {s} s now" for s in (60, 120)]
+    assert activity in (tmp_path / "log").read_text()
