@@ -23,6 +23,7 @@ from rules.bundle_format.records import Json
 from rules.bundle_format.study_records import STUDY_FILE, StudyEvidence
 from rules.finding import Severity
 from rules.registry import is_form_finding
+from rules.studies.order import order_work
 
 SIMULATED_METER = "simulated:"
 
@@ -157,7 +158,9 @@ def _plan_continuation(path: Path, evidence: StudyEvidence) -> StudyPlan:
         study_id=study["study_id"],
         seed=study["seed"],
         settings=StudySettings.from_json(study["settings"]),
-        work=tuple(map(parse_work, study["work"])),
+        # A bundle lists the entries by session. The next session measures all in the order of the
+        # seed.
+        work=tuple(order_work(map(parse_work, study["work"]), study["seed"])),
         implementation=study["implementation"]["name"],
         implementation_sha256=study["implementation"]["sha256"],
         accuracy_sha256=study["accuracy"]["sha256"],

@@ -88,6 +88,19 @@ def count_batches(study: StudyFrames, number: int, share: float) -> None:
     study.points.loc[number, "items"] = batches * study.points["batch"].iloc[number]
 
 
+def exchange_models(study: StudyFrames, first: str, second: str) -> None:
+    """Exchange two models with all that follows from their names, in points and work."""
+    points, columns = study.points, ["architecture", "size", "flops", "params", "activations"]
+    rows = [points["architecture"] == name for name in (first, second)]
+    values = [points.loc[selected, columns].iloc[0].to_list() for selected in rows]
+    for selected, other in zip(rows, reversed(values), strict=True):
+        points.loc[selected, columns] = other
+    entries = [e for e in study.study["work"] if e["architecture"] in (first, second)]
+    names = [(entry["architecture"], entry["size"]) for entry in entries]
+    for entry, name in zip(entries, reversed(names), strict=True):
+        entry["architecture"], entry["size"] = name
+
+
 def keep_sessions(study: StudyFrames, count: int) -> None:
     """Remove all but the first `count` sessions, as if the study had ended there."""
     drop_points(study, np.flatnonzero(study.points["session"] >= count))

@@ -1,9 +1,9 @@
 """The order of the models does not follow from the seed
 
 ## What it does
-Compares the order of the work, and that of the points of each board, with the order that the seed
-gives. Entries that were added on `--resume` follow the earlier ones, in an order of their own. The
-session that added them, or a later one, measured them.
+Compares the order of the work, and that of the points of each board in each session, with the
+order that the seed gives. In the work, entries that were added on `--resume` follow the earlier
+ones, in an order of their own. The session that added them, or a later one, measured them.
 
 ## Why it is bad
 In a random order, drift over the study looks like noise and does not favour any model. Somebody who
@@ -44,14 +44,15 @@ def check(bundle: StudyBundle) -> Iterator[Violation]:
                 f"a fall only where session {part} or a later one added entries",
             )
             break
-    places = {entry.key: place for place, entry in enumerate(declaration.work)}
+    entries = {entry.key for entry in declaration.work}
     for measurements in bundle.measurements_of.values():
-        models = [m for m in measurements if m.longs and m.first.key in places]
+        models = [m for m in measurements if m.longs and m.first.key in entries]
         for earlier, later in pairwise(models):
-            if places[later.first.key] < places[earlier.first.key]:
+            ranks = [rank_entry(m.first, declaration.seed) for m in (earlier, later)]
+            if ranks[1] < ranks[0]:
                 yield Violation(
                     POINTS_FILE,
                     f"row {later.numbers[0] + 1}",
                     f"{later.first.model} after {earlier.first.model}",
-                    f"before it, as /work of {STUDY_FILE} lists them",
+                    f"before it, in the order of seed {declaration.seed}",
                 )

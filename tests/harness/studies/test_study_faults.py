@@ -25,7 +25,7 @@ from harness.studies.records import FAILED_PREFIX
 from rules.bundle_format.csv_table import read_table
 from rules.bundle_format.records import SAMPLES_FILE, STUDY
 from rules.bundle_format.seal import seal
-from rules.bundle_format.study_records import POINTS_FILE
+from rules.bundle_format.study_records import POINTS_FILE, STUDY_FILE
 from rules.bundle_format.table import Table
 from rules.studies.bundle import StudyBundle
 from rules.studies.order import order_work
@@ -195,6 +195,21 @@ def test_resume_with_models_measures_these_alone_in_the_order_of_the_seed(
     assert not {"resnet50", fake.HANGING} & set(left)
     entries = [StudyEntry(name, 224, "cudagraph", "bf16") for name in left]
     assert order_work(entries, seed=1) == entries
+
+
+def test_resume_measures_models_of_several_sessions_in_the_order_of_the_seed(
+    faulty: Path, tmp_path: Path
+) -> None:
+    """A bundle lists its entries by session."""
+    bundle = tmp_path / "bundle"
+    shutil.copytree(faulty, bundle, ignore=shutil.ignore_patterns("signatures"))
+    document = json.loads((bundle / STUDY_FILE).read_text())
+    document["work"].reverse()
+    (bundle / STUDY_FILE).write_text(json.dumps(document))
+    seal(bundle)
+    output = invoke("--resume", str(bundle), "--dry-run", "--out", str(tmp_path / "out")).output
+    left = re.findall(r"^ +\d+  (\S+)@224 cudagraph bf16$", output, re.MULTILINE)
+    assert left == [fake.DYING, fake.HANGING, fake.FAILING]
 
 
 def test_resume_with_measured_models_alone_is_refused(faulty: Path, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from rules.checks.study.order_not_of_seed import RULE
 from rules.testing.case import study_mutation
 from rules.testing.frames import StudyFrames
+from rules.testing.study_mutations import exchange_models
 
 
 @study_mutation(RULE)
@@ -25,3 +26,9 @@ def two_entries_of_one_board_swapped(study: StudyFrames) -> None:
 def entries_of_two_boards_exchanged(study: StudyFrames) -> None:
     work = study.study["work"]
     work[2], work[3] = work[3], work[2]
+
+
+@study_mutation(RULE, "Y101", sessions=2)
+def models_of_the_last_session_exchanged(study: StudyFrames) -> None:
+    names = [e["architecture"] for e in study.study["work"] if e["session"] == 1]
+    exchange_models(study, *names[:2])
