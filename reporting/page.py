@@ -5,6 +5,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from urllib.parse import quote
 
@@ -49,8 +50,14 @@ FORMAT = "wattmark-report/1"
 
 def make_linker(output: Path) -> BundleLink:
     """Return a function that gives the address of a bundle relative to the page at `output`."""
-    # Relative links still work after the page and its bundles were moved together.
-    return lambda path: quote(Path(os.path.relpath(path, output.parent)).as_posix())
+
+    # A page of many runs names each bundle a dozen times.
+    @cache
+    def link(path: Path) -> str:
+        # Relative links still work after the page and its bundles were moved together.
+        return quote(Path(os.path.relpath(path, output.parent)).as_posix())
+
+    return link
 
 
 def name_study_page(main_page: Path) -> Path:

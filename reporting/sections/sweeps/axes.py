@@ -19,6 +19,7 @@ from reporting.sections.sweeps.gains import (
 from reporting.sections.sweeps.points import (
     POINT_MARK_COLUMNS,
     distinguish_names,
+    has_point,
     make_point,
     make_point_cells,
     make_point_columns,
@@ -124,7 +125,7 @@ def find_axis_sweeps(axis: SweptAxis, rows: Sequence[ResultRow]) -> list[AxisSwe
     """The sweeps over an axis among the rows, by name."""
     groups: dict[tuple[object, ...], list[ResultRow]] = {}
     for row in rows:
-        if row.provenance is None or row.mean_power_w is None or make_point(row) is None:
+        if row.provenance is None or row.mean_power_w is None or not has_point(row):
             continue
         clocks_changed = axis.name != "sm-clock" and are_clocks_changed(row.provenance.findings)
         key = (row.cap_w, clocks_changed, *_drop_axis(row.provenance.run, axis))

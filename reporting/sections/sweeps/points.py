@@ -12,6 +12,11 @@ from rules.metrics.sweeps.points import Point
 from rules.metrics.uncertainty.propagation import estimate_spread_within_run
 
 
+def has_point(row: ResultRow) -> bool:
+    """Whether a row has throughput and energy, so that `make_point` gives a point."""
+    return row.items_per_s is not None and row.joules_per_item is not None
+
+
 def make_point(row: ResultRow) -> Point | None:
     """The point of a row; None if it has no throughput or no energy."""
     if row.items_per_s is None or row.joules_per_item is None:

@@ -1,6 +1,7 @@
 """Runs on several accelerators compared with runs on one."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from reporting.report_table import Column, ReportTable
@@ -45,29 +46,37 @@ def find_scaled_runs(rows: Sequence[ResultRow]) -> list[ScaledRun]:
         (row for row in rows if (row.count or 0) > 1),
         key=lambda row: (row.count or 0, row.system, row.cap_w or 0),
     )
-    return [_compare_with_reference(row, _find_reference_runs(row, rows)) for row in scaled_rows]
+    repeats_by_key = _group_reference_runs(rows)
+    return [
+        _compare_with_reference(
+            row, _choose_reference_runs(row, repeats_by_key[_make_reference_key(row)])
+        )
+        for row in scaled_rows
+    ]
 
 
-def _find_reference_runs(row: ResultRow, rows: Sequence[ResultRow]) -> Sequence[ResultRow]:
-    """The runs on one accelerator that a row is compared with: repeated runs of the same system,
-    or else of the fastest one.
-
-    They have the same workload, standing, variant, precision, board, cap and requests as the
-    row, and may win.
-    """
-    runs_by_kind: dict[tuple[object, ...], list[ResultRow]] = {}
-    for candidate in rows:
-        if (
-            candidate.count == 1
-            and candidate.may_win
-            and candidate.provenance
-            and _make_reference_key(candidate) == _make_reference_key(row)
-        ):
+def _group_reference_runs(
+    rows: Sequence[ResultRow],
+) -> Mapping[tuple[object, ...], Sequence[Sequence[ResultRow]]]:
+    """The runs on one accelerator that other runs are compared with, by what both must share. They
+    may win. Each list has repeats of one run."""
+    repeats: dict[tuple[object, ...], dict[tuple[object, ...], list[ResultRow]]]
+    repeats = defaultdict(lambda: defaultdict(list))
+    for row in rows:
+        if row.count == 1 and row.may_win and row.provenance:
             # Only runs of one kind are repeats of each other and may be averaged.
-            runs_by_kind.setdefault(candidate.provenance.run.kind, []).append(candidate)
+            repeats[_make_reference_key(row)][row.provenance.run.kind].append(row)
+    return defaultdict(tuple, {key: tuple(kinds.values()) for key, kinds in repeats.items()})
+
+
+def _choose_reference_runs(
+    row: ResultRow, repeats: Sequence[Sequence[ResultRow]]
+) -> Sequence[ResultRow]:
+    """The runs that a row is compared with: repeated runs of the same system, or else of the
+    fastest one."""
     # Runs of the same system share its host and cooling, so they are preferred.
     return max(
-        runs_by_kind.values(),
+        repeats,
         key=lambda runs: (runs[0].system == row.system, _compute_mean_throughput(runs)),
         default=(),
     )
