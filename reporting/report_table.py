@@ -228,6 +228,8 @@ def format_value(column: Column, row: TableRow) -> str:
 
 def format_interval(column: Column, row: TableRow) -> str:
     """The 95 % interval of a cell and its n as the page shows them; empty without an interval."""
+    if not column.interval:
+        return ""
     low, high, n = (row.get(f"{column.key}_{suffix}") for suffix in ("low", "high", "n"))
     if not isinstance(low, float | int) or not isinstance(high, float | int):
         return ""
