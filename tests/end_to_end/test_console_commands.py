@@ -1,8 +1,9 @@
-"""The blocks of commands in README.md and docs/: each is executed by a test or has a mark that says
-why not, and the commands of all blocks exist with their options."""
+"""The blocks of commands in README.md and docs/: each is executed by a test or has a mark, what the
+marks name is there, and the commands of all blocks exist with their options."""
 
 import re
 import shlex
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import click
 import pytest
 from support.console_blocks import (
     EXECUTED_BY,
+    MARKS,
     PAGES,
     PROGRAMS,
     ROOT,
@@ -85,25 +87,61 @@ def test_blocks_are_found() -> None:
     assert len(BLOCKS) == fences > 60
 
 
-@pytest.mark.parametrize("block", [b for b in BLOCKS if b.reason is not None], ids=get_place)
+def list_marked(mark: str) -> list[Block]:
+    return [block for block in BLOCKS if block.mark == mark]
+
+
+@pytest.mark.parametrize("block", list_marked("not executed"), ids=get_place)
 def test_mark_gives_a_reason(block: Block) -> None:
-    assert block.reason and len(block.reason.split()) >= 3
-    named = re.findall(r"\b(?:tests|scripts)/[\w/.]*\w", block.reason)
+    assert block.detail and len(block.detail.split()) >= 2
+    named = re.findall(r"\b(?:tests|scripts)/[\w/.]*\w", block.detail)
     assert [path for path in named if not (ROOT / path).exists()] == []
 
 
-INSTALLING = re.compile(r"\b(?:pip3? install|apt(?:-get)? |sudo |make (?:setup|demo|test))")
+@pytest.mark.parametrize("block", list_marked("executed by"), ids=get_place)
+def test_file_that_executes_a_block_names_its_page(block: Block) -> None:
+    assert block.page.name in (ROOT / str(block.detail)).read_text()
+
+
+@pytest.mark.parametrize("block", list_marked("executed with"), ids=get_place)
+def test_options_of_the_mark_are_added_to_each_run(block: Block) -> None:
+    calls = [c for step in block.list_steps() for c in list_program_calls(step.command)]
+    runs = [c for c in calls if c[0] == "bench-submit" and c[1][0] in RUNNING]
+    options = shlex.split(str(block.detail))
+    assert runs
+    assert all(arguments[-len(options) :] == options for _, arguments in runs)
+
+
+@pytest.mark.parametrize("block", list_marked("checked against"), ids=get_place)
+def test_bundle_of_the_mark_exists(block: Block) -> None:
+    assert (ROOT / str(block.detail) / "MANIFEST.json").exists()
+    assert any(step.lines for step in block.list_steps())
+
+
+RUNNING = ("run", "sweep", "burn", "study")
+INSTALLING = re.compile(r"\b(?:pip3? install|apt(?:-get)? |sudo |make test)")
 
 
 def test_executed_blocks_install_nothing() -> None:
-    executed = [block for block in BLOCKS if block.reason is None]
+    executed = [block for block in BLOCKS if block.is_executed]
     assert [block.place for block in executed if INSTALLING.search(block.text)] == []
+
+
+EXTRAS = re.compile(r"\bpip install [^#\n]*\[([\w,]+)\]")
+
+
+def test_extras_of_the_blocks_exist() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    named = [name for b in BLOCKS for names in EXTRAS.findall(b.text) for name in names.split(",")]
+    assert len(named) > 5
+    assert set(named) - project["optional-dependencies"].keys() == set()
 
 
 def test_every_mark_stands_before_a_block() -> None:
     lines = [line for page in PAGES for line in page.read_text(encoding="utf-8").splitlines()]
-    marks = sum(line.lstrip().startswith("<!-- not executed") for line in lines)
-    assert marks == sum(block.reason is not None for block in BLOCKS)
+    begins = tuple(f"<!-- {mark}" for mark in MARKS)
+    marks = sum(line.lstrip().startswith(begins) for line in lines)
+    assert marks == sum(block.mark is not None for block in BLOCKS)
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=get_place)
@@ -180,18 +218,15 @@ def list_shown_lines(page: Path) -> Iterator[list[str]]:
 
 
 def test_excerpt_is_part_of_an_output() -> None:
-    """A block `console` without a command shows lines of an output that another page shows."""
+    """A block `console` without a command shows lines, in their order, of an output that another
+    page shows."""
     excerpts = [b for b in BLOCKS if b.language == "console" and not b.list_steps()]
     outputs = [lines for page in PAGES for lines in list_shown_lines(page)]
     assert excerpts
     for block in excerpts:
         lines = block.text.splitlines()
-        assert any(
-            lines == output[start : start + len(lines)]
-            for output in outputs
-            if len(output) > len(lines)
-            for start in range(len(output))
-        ), block.place
+        longer = [iter(output) for output in outputs if len(output) > len(lines)]
+        assert any(all(line in output for line in lines) for output in longer), block.place
 
 
 def test_pages_with_a_test_of_their_own_name_it() -> None:

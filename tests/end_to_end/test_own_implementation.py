@@ -7,11 +7,13 @@ import hashlib
 import importlib
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from support.console_blocks import list_blocks
 from support.lazy_module import LazyModule
 
 from checker.engine import judge
@@ -27,22 +29,21 @@ pytestmark = pytest.mark.xdist_group("torch")  # one test process imports it
 torch = LazyModule("torch")
 
 
+(BLOCK,) = (
+    block
+    for block in list_blocks(GUIDE)
+    if str(block.detail).endswith("/test_own_implementation.py")
+)
+PATH, _, *PAGE_COMMAND = shlex.split(BLOCK.text.replace("\\\n", ""), comments=True)
+"""The import path of the page, and the arguments of its run of the template in smoke size."""
+
+
 def run_bench_submit(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """`bench-submit run resnet50-train` in smoke size, with the template and what lies in
-    `tmp_path` on the import path."""
-    command = [
-        "run",
-        "resnet50-train",
-        "--smoke",
-        "--simulate",
-        "h200",
-        "--epoch-seconds",
-        "0.3",
-        "-o",
-        str(tmp_path / "out"),
-    ]
+    """The run of the page, with what lies in `tmp_path` on the import path too. Later arguments
+    replace those of the page."""
+    command = [*PAGE_COMMAND, "-o", str(tmp_path / "out"), *arguments]
     return subprocess.run(
-        [sys.executable, "-m", "harness.cli", *command, *arguments],
+        [sys.executable, "-m", "harness.cli", *command],
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(TEMPLATE.parent), str(tmp_path)])},
         capture_output=True,
         check=False,
@@ -62,13 +63,12 @@ def run_and_get_refusal(tmp_path: Path, *arguments: str) -> str:
 def test_the_template_leaves_a_good_bundle_that_names_it(tmp_path):
     result = run_bench_submit(
         tmp_path,
-        "--implementation",
-        "my_resnet50:build",
         "--option",
         "layout=contiguous",
         "--gpus",
         "2",
     )
+    assert f"PYTHONPATH={TEMPLATE.parent.name}" == PATH
     assert result.returncode == 0, result.stdout + result.stderr
     (bundle,) = (tmp_path / "out").iterdir()
     assert [f for f in judge(bundle, signed=False).findings if f.severity == "error"] == []
@@ -103,14 +103,8 @@ def test_the_template_stays_short():
             ["--implementation", "my_resnet50:LAYOUTS"],
             "the module my_resnet50 has no function LAYOUTS",
         ),
-        (
-            ["--implementation", "my_resnet50:build", "--option", "depth=5"],
-            "--option depth: my_resnet50 knows only layout",
-        ),
-        (
-            ["--implementation", "my_resnet50:build", "--option", "layout=x"],
-            "layout=x: give channels_last or contiguous",
-        ),
+        (["--option", "depth=5"], "--option depth: my_resnet50 knows only layout"),
+        (["--option", "layout=x"], "layout=x: give channels_last or contiguous"),
     ],
 )
 def test_a_name_or_an_option_that_is_wrong_is_said(tmp_path, arguments, says):

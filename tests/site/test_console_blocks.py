@@ -1,36 +1,56 @@
-"""The blocks of commands in README.md and docs/ that need no accelerator are executed, each page in
-a clone of its own, and print what the page shows, up to numbers, times, digests and ids."""
+"""The blocks of commands in README.md and docs/ are executed, each page in a clone of its own, and
+print what the page shows, up to numbers, times, digests and ids. tests/support/console_blocks.py
+describes the marks of blocks that another test executes, or that need what no test has."""
 
+import gzip
+import io
+import json
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 from conftest import make_key
+from rich.console import Console
 from support.console_blocks import (
     EXECUTED_BY,
     GAP,
     PAGES,
     ROOT,
     RUN_ID,
+    Block,
     Step,
     describe_difference,
     list_blocks,
     mask_values,
     match_lines,
 )
+from support.console_preparations import PREPARATIONS
+
+from checker.command_line.config import CONFIG_FILE, SITE_VARIABLE
+from harness.run.command import run_pre_check
+from harness.run.progress import describe_results
 
 LIMIT_S = 300
 EXECUTED = [
     page
     for page in PAGES
     if page.relative_to(ROOT).as_posix() not in EXECUTED_BY
-    and any(block.reason is None and block.list_steps() for block in list_blocks(page))
+    and any(block.is_executed for block in list_blocks(page))
 ]
+CHECKED = [
+    block for page in PAGES for block in list_blocks(page) if block.mark == "checked against"
+]
+PLACEHOLDER = re.compile(r"(submissions/[\w/]+)/(?:RUN|STUDY)\b")
+"""The bundle of a page that has no name there: the latest one in its directory."""
 
 
 def make_clone(folder: Path) -> Path:
@@ -48,7 +68,14 @@ def make_clone(folder: Path) -> Path:
     subprocess.run([*git, "add", "--all"], cwd=folder, check=True)
     commit = [*git, "commit", "-q", "--allow-empty", "-m", "Changes of the working tree"]
     subprocess.run(commit, cwd=folder, check=True)
-    (folder / ".venv").symlink_to(sys.prefix)
+    # With the file `ready`, make does not set up the environment again.
+    environment = folder / ".venv"
+    environment.mkdir()
+    for path in Path(sys.prefix).iterdir():
+        if path.name not in ("ready", "site-ready"):
+            (environment / path.name).symlink_to(path)
+    for name in ("ready", "site-ready"):
+        (environment / name).touch()
     with (folder / ".git/info/exclude").open("a") as exclude:
         exclude.write("/.venv\n")
     return folder
@@ -56,49 +83,62 @@ def make_clone(folder: Path) -> Path:
 
 class Shell:
     """A bash session in a clone of the project: directory and variables last from command to
-    command. Ids of runs that a page shows stand for the ids of the session."""
+    command, and programs in the background until the end. Ids of runs that a page shows stand for
+    the ids of the session, and two directories have other names there."""
 
     def __init__(self, folder: Path) -> None:
         self.clone = make_clone(folder / "clone")
         self.state = folder / "state"
         self.state.write_text(f"cd {self.clone}\n")
+        self.output = folder / "output"
         self.ids: dict[str, str] = {}
-        home = folder / "home"
-        (home / ".ssh").mkdir(parents=True)
+        self.processes: list[subprocess.Popen[bytes]] = []
+        # Paths are short: a socket allows 107 characters, and doctor wraps long lines.
+        self.temporary = tempfile.TemporaryDirectory(prefix="", dir="/tmp")
+        home = Path(self.temporary.name)
+        site = home / "etc"
+        self.places = {str(site): "/etc/wattmark", str(home): "/users/anna"}
+        (home / ".ssh").mkdir()
+        site.mkdir()
         make_key(home / ".ssh/id_ed25519")
+        (home / ".gitconfig").write_text("[user]\nname = test\nemail = test@example.org\n")
         self.environment = {
             **os.environ,
             "HOME": str(home),
             "PATH": f"{Path(sys.prefix) / 'bin'}:{os.environ['PATH']}",
             "PYTHONPATH": str(self.clone),
+            "TMPDIR": str(home),
+            "XDG_CONFIG_HOME": str(home / ".config"),
             "COLUMNS": "200",
+            SITE_VARIABLE: str(site / CONFIG_FILE),
+            # The environment is shared: no block may install into it.
+            "PIP_NO_INDEX": "1",
         }
 
     def execute(self, step: Step) -> str | None:
         """Run a command. Returns what differs from the page, or None."""
         command = RUN_ID.sub(lambda match: self.ids.get(match[0], match[0]), step.command)
+        command = PLACEHOLDER.sub(r"$(ls -d \1/[0-9]* | tail -n 1)", command)
         errexit = "set -e -o pipefail;" if step.lines is None else ""
         script = (
             f"trap 'export -p > {self.state}; echo \"cd ${{PWD@Q}}\" >> {self.state}' EXIT; "
             f"set -a; source {self.state}; {errexit}\n{command}"
         )
-        process = subprocess.Popen(
-            ["bash", "-c", script],
-            env=self.environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        )
-        printed: list[str] = []
-        try:
-            if step.lines and "^C" in step.lines:
-                printed = self._interrupt(process, step.lines)
-            printed += process.communicate(timeout=LIMIT_S)[0].splitlines()
-        finally:
-            if process.poll() is None:
-                os.killpg(process.pid, signal.SIGKILL)
+        # A file, because a program in the background would keep a pipe open.
+        with self.output.open("wb") as output:
+            process = subprocess.Popen(
+                ["bash", "-c", script],
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        self.processes.append(process)
+        if step.lines and "^C" in step.lines:
+            self._interrupt(process, step.lines)
+        process.wait(LIMIT_S)
+        printed = self._read_output()
         if step.lines is None:
             failure = "\n".join(printed[-8:])
             return f"exit status {process.returncode}:\n{failure}" if process.returncode else None
@@ -112,40 +152,56 @@ class Shell:
             self.ids |= dict(ids)
         return None
 
-    def _interrupt(self, process: "subprocess.Popen[str]", page_lines: list[str]) -> list[str]:
-        """Read until the last line that the page shows before `^C`, and interrupt the process a
-        moment later. Returns what was read."""
+    def _read_output(self) -> list[str]:
+        text = self.output.read_text()
+        for path, name in self.places.items():
+            text = text.replace(path, name)
+        return text.splitlines()
+
+    def _interrupt(self, process: "subprocess.Popen[bytes]", page_lines: list[str]) -> None:
+        """Wait for the last line that the page shows before `^C`, and interrupt the process a
+        moment later."""
         before = [line for line in page_lines[: page_lines.index("^C")] if line != GAP]
         awaited = mask_values(before[-1])
-        printed: list[str] = []
-        assert process.stdout
-        for line in process.stdout:
-            printed.append(line.rstrip("\n"))
-            if mask_values(line) == awaited:
+        limit_s = time.monotonic() + LIMIT_S
+        while process.poll() is None and time.monotonic() < limit_s:
+            if awaited in map(mask_values, self._read_output()):
                 time.sleep(2)
                 os.killpg(process.pid, signal.SIGINT)
-                return printed
-        return printed
+                return
+            time.sleep(0.1)
+
+    def close(self) -> None:
+        """End what still runs."""
+        for process in self.processes:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+        self.temporary.cleanup()
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Iterator[Shell]:
+    shell = Shell(tmp_path)
+    yield shell
+    shell.close()
 
 
 def prepare(page: Path, shell: Shell) -> None:
     """Make what the blocks of a page presuppose."""
     name = page.relative_to(ROOT).as_posix()
+    scripts = [PREPARATIONS.get(name, "")]
     if name == "README.md":  # "docs/verify.md sets the variables"
-        variables, *_ = list_blocks(ROOT / "docs/verify.md")
-        assert shell.execute(Step(variables.text, None)) is None
-    if name == "docs/node-power.md":
-        log = "tests/harness/power_logs/data/ptd_8xb200.txt.gz"
-        assert shell.execute(Step(f"gunzip < {log} > spl.txt", None)) is None
+        scripts.append(list_blocks(ROOT / "docs/verify.md")[0].text)
+    for script in filter(None, scripts):
+        assert shell.execute(Step(script, None)) is None
 
 
 @pytest.mark.parametrize("page", EXECUTED, ids=lambda page: page.relative_to(ROOT).as_posix())
-def test_blocks_of_the_page_do_what_it_shows(page: Path, tmp_path: Path) -> None:
-    shell = Shell(tmp_path)
+def test_blocks_of_the_page_do_what_it_shows(page: Path, shell: Shell) -> None:
     prepare(page, shell)
     problems = []
     for block in list_blocks(page):
-        if block.reason is None:
+        if block.is_executed:
             for step in block.list_steps():
                 difference = shell.execute(step)
                 if difference:
@@ -153,8 +209,20 @@ def test_blocks_of_the_page_do_what_it_shows(page: Path, tmp_path: Path) -> None
     assert not problems, "\n".join(problems)
 
 
-def test_demo_runs(tmp_path: Path) -> None:
-    """`make demo` sets up the environment and calls this script."""
-    shell = Shell(tmp_path)
-    assert shell.execute(Step("scripts/demo.sh", None)) is None
-    assert (shell.clone / "build/demo/report.html").is_file()
+@pytest.mark.parametrize("block", CHECKED, ids=lambda block: block.place)
+def test_output_is_that_of_the_run_in_the_bundle(
+    block: Block, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page shows lines of the log, the figures of result.json and the pre-check."""
+    monkeypatch.chdir(ROOT)
+    assert block.detail
+    bundle = Path(block.detail)
+    with gzip.open(bundle / "log.txt.gz", "rt") as log:
+        printed = [line.rstrip("\n").partition(" ")[2] for line in log]
+    printed += describe_results(json.loads((bundle / "result.json").read_text()))
+    output = io.StringIO()
+    run_pre_check(bundle, Console(file=output))
+    printed += output.getvalue().splitlines()
+    (step,) = block.list_steps()
+    assert step.lines
+    assert [line for line in step.lines if line != GAP and line not in printed] == []

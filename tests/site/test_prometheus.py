@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 import socket
 import subprocess
@@ -13,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.console_blocks import list_blocks, match_lines
 
 from harness.power.sampler import LatestReading
 from harness.power.sources import open_source
@@ -32,11 +34,17 @@ Values = dict[tuple[str, str | None], float]
 """The values of a scrape by metric and accelerator."""
 
 
+PAGE = Path(__file__).parents[2] / "docs/monitoring.md"
+(BLOCK,) = (b for b in list_blocks(PAGE) if str(b.detail).endswith("/test_prometheus.py"))
+RUN, SCRAPE = BLOCK.list_steps()
+
+
 def start_run(out: Path, export: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "harness", "run", "resnet50-train", "--simulate", "h200"]
-    options = ["--gpus", "2", "--epoch-seconds", "0.5", "--out", str(out), "--export", export]
+    """Start the run of docs/monitoring.md, with shorter epochs."""
+    _, *arguments = shlex.split(RUN.command.removesuffix(" > /dev/null &"))
+    options = ["--epoch-seconds", "0.5", "--out", str(out), "--export", export]
     return subprocess.Popen(
-        [*command, *options],
+        [sys.executable, "-m", "harness", *arguments, *options],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -163,6 +171,7 @@ def test_interrupted_run_closes_its_port_and_the_resumed_one_exports_over_http(
     texts = list(watch(resumed, lambda: scrape(port)))
     assert resumed.wait() == 0
     check_scrapes(texts, tmp_path, "prometheus")
+    assert SCRAPE.lines and match_lines(SCRAPE.lines, texts[-1].splitlines())
     assert scrape(port) is None
 
 

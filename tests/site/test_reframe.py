@@ -3,6 +3,8 @@
 import importlib.util
 import json
 import os
+import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -10,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.console_blocks import list_blocks, match_lines
 
 pytestmark = [
     pytest.mark.skipif(
@@ -18,21 +21,32 @@ pytestmark = [
     pytest.mark.xdist_group("reframe"),
 ]
 
-EXAMPLE = Path(__file__).parents[2] / "examples/reframe"
+ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
 SIMULATED = "--simulate h200 --epoch-seconds 0.1"
 DEADLINE_S = 90
 
 
+PAGE = ROOT / "docs/regression.md"
+PASSING, FAILING = (
+    step
+    for block in list_blocks(PAGE)
+    if str(block.detail).endswith("/test_reframe.py")
+    for step in block.list_steps()
+)
+VARIABLE = re.compile(r"-S (\w+)=('[^']*'|\S+)")
+PAGE_ARGUMENTS = [
+    str(ROOT / word) if word.startswith("examples/") else word
+    for word in shlex.split(VARIABLE.sub("", PASSING.command))[1:]
+]
+"""The arguments of ReFrame on the page, without its variables."""
+
+
 def run_reframe(directory: Path, **variables: str) -> tuple[int, dict[str, Any], str]:
-    """Run the test of one workload. Returns the exit status of ReFrame, its record of the test, and
-    its output."""
-    command = [
-        *(sys.executable, BIN / "reframe", "-C", EXAMPLE / "settings.py"),
-        *("-c", EXAMPLE / "wattmark_run.py", "--system", "workstation"),
-        *("-n", "WattmarkRun.*%workload=resnet50-train", "--prefix", directory),
-        *("--report-file", directory / "report.json", "--run"),
-    ]
+    """Run the test of one workload as the page does, with other variables. Returns the exit status
+    of ReFrame, its record of the test, and its output."""
+    command = [sys.executable, BIN / "reframe", *PAGE_ARGUMENTS, "--prefix", directory]
+    command += ["--report-file", directory / "report.json"]
     for name, value in variables.items():
         command += ["-S", f"WattmarkRun.{name}={value}"]
     directory.mkdir(exist_ok=True)
@@ -102,6 +116,7 @@ def test_run_that_meets_the_references_of_a_round_passes(first_run, tmp_path: Pa
     headline = json.loads((bundle / "result.json").read_text())["headline"]
     figures = read_figures(record)
     assert status == 0 and record["result"] == "pass", output
+    assert PASSING.lines and match_lines(PASSING.lines, output.splitlines()), output
     assert figures["items_per_s"][1:4] == (headline["items_per_s"]["mean"], -0.3, None)
     assert figures["joules_per_item"][1:4] == (headline["joules_per_item"]["mean"], None, 0.3)
 
@@ -130,10 +145,11 @@ def test_round_without_a_run_like_this_one_fails_and_says_why(first_run, tmp_pat
 
 
 def test_bundle_that_does_not_pass_the_check_fails_in_the_sanity_stage(tmp_path: Path) -> None:
-    options = "--simulate h200,backward-counter=0.5 --epoch-seconds 0.1"
-    status, record, output = run_reframe(tmp_path, options=options)
+    variables = {name: value.strip("'") for name, value in VARIABLE.findall(FAILING.command)}
+    status, record, output = run_reframe(tmp_path, options=variables["options"])
     assert status == 1 and record["fail_phase"] == "sanity", output
-    assert "bench-check finds errors: E101" in record["fail_reason"]
+    assert "bench-check finds errors: C106" in record["fail_reason"]
+    assert FAILING.lines and match_lines(FAILING.lines, output.splitlines()), output
 
 
 def test_run_that_leaves_no_bundle_fails_in_the_sanity_stage(tmp_path: Path) -> None:

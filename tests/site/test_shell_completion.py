@@ -14,7 +14,17 @@ import time
 from pathlib import Path
 
 import pytest
+from support.console_blocks import list_blocks
 
+PAGE = Path(__file__).parents[2] / "docs/install.md"
+(BLOCK,) = (b for b in list_blocks(PAGE) if str(b.detail).endswith("/test_shell_completion.py"))
+START = {
+    name: line.partition("#")[0].strip()
+    for name in ("bash", "zsh", "fish")
+    for line in BLOCK.text.splitlines()
+    if f"completion {name}" in line
+}
+"""The line of the page for the start file of each shell."""
 PROGRAMS = Path(sys.executable).parent
 LONGEST_ANSWER_S = 0.3
 """CPU time in which a workload is completed."""
@@ -111,8 +121,7 @@ def test_tab_completes_the_line(name: str, environment: dict[str, str], tmp_path
     command, setup = SHELLS[name]
     shell = TerminalShell(command, environment, tmp_path)
     try:
-        script = f"source <(bench-submit completion {name})"
-        shell.send(f"{setup}; {script}; PS1='{PROMPT[:-1]}'' '\n")
+        shell.send(f"{setup}; {START[name]}; PS1='{PROMPT[:-1]}'' '\n")
         shell.read_until(PROMPT)
         lines = {}
         for line in LINES:
@@ -130,7 +139,7 @@ def test_tab_completes_the_line(name: str, environment: dict[str, str], tmp_path
 def test_fish_completes_the_line(environment: dict[str, str], tmp_path: Path) -> None:
     if shutil.which("fish") is None:
         pytest.skip("no fish on the path (.ci/run installs it)")
-    script = "bench-submit completion fish | source\n" + "".join(
+    script = f"{START['fish']}\n" + "".join(
         f"echo 'LINE {line}'; complete --do-complete '{line}'\n" for line in LINES
     )
     result = subprocess.run(

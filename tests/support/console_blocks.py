@@ -1,5 +1,5 @@
-"""The blocks of commands in the pages: what they show, which of them are not executed, and how an
-output is compared with a page."""
+"""The blocks of commands in the pages: what they show, which mark says how they are tested, and how
+an output is compared with a page."""
 
 import re
 import shlex
@@ -22,8 +22,14 @@ EXECUTED_BY = {
 """Pages whose blocks a test of their own executes. tests/site/test_console_blocks.py executes the
 blocks of the other pages."""
 
+MARKS = ("not executed", "executed by", "executed with", "checked against")
+"""A mark is a comment above a block. `not executed: REASON`. `executed by TEST`: this file takes
+the commands from the page. `executed with OPTIONS`: the runs of the block have these further
+options, such as `--simulate h200`. `checked against BUNDLE`: the output is that of the run in this
+bundle. A block without a mark is executed as it is."""
+
 _BLOCK = re.compile(
-    r"(?P<mark>^ *<!-- not executed: *(?P<reason>[^>]*?) *-->\n\n?)?"
+    rf"(?:^ *<!-- (?P<mark>{'|'.join(MARKS)}):? (?P<detail>[^>]*?) *-->\n\n?)?"
     r"^(?P<indent> *)```(?P<language>console|sh)\n(?P<text>.*?)^(?P=indent)```$",
     re.MULTILINE | re.DOTALL,
 )
@@ -42,30 +48,47 @@ class Step:
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block `console` or `sh`. `reason` says why no test executes it, or is None."""
+    """A fenced block `console` or `sh`. `mark` is one of MARKS, or None."""
 
     page: Path
     line: int
     language: str
     text: str
-    reason: str | None
+    mark: str | None
+    detail: str | None
+    """What follows in the mark."""
 
     @property
     def place(self) -> str:
         """The page and the line of the block, for messages."""
         return f"{self.page.relative_to(ROOT)}:{self.line}"
 
+    @property
+    def is_executed(self) -> bool:
+        """Whether tests/site/test_console_blocks.py executes the block, unless its page is in
+        EXECUTED_BY."""
+        return self.mark in (None, "executed with") and bool(self.list_steps())
+
     def list_steps(self) -> list[Step]:
         """The commands of the block: a block `sh` is one command, and a line of a block `console`
-        that begins with `$ ` starts one."""
+        that begins with `$ ` starts one. Runs have the options of the mark `executed with`."""
+        options = self.detail if self.mark == "executed with" else None
         if self.language == "sh":
-            return [Step(self.text, None)]
+            return [Step(_add_options(self.text, options), None)]
         steps = []
         for part in re.split(r"^\$ ", self.text, flags=re.MULTILINE)[1:]:
             command, _, output = re.sub(r"\\\n\s*", "", part).partition("\n")
             lines = [line.rstrip() for line in output.splitlines()]
-            steps.append(Step(command, lines or None))
+            steps.append(Step(_add_options(command, options), lines or None))
         return steps
+
+
+_RUN = re.compile(r"(?:\bbench-submit|\.sif) (?:run|sweep|burn|study)\b(?:\\\n|[^#|>&;)\n])*")
+
+
+def _add_options(command: str, options: str | None) -> str:
+    """A command whose runs, sweeps and studies have further options."""
+    return _RUN.sub(rf"\g<0> {options} ", command) if options else command
 
 
 def list_blocks(page: Path) -> list[Block]:
@@ -77,7 +100,8 @@ def list_blocks(page: Path) -> list[Block]:
             text.count("\n", 0, match.start("language")) + 1,
             match["language"],
             re.sub(rf"^{match['indent']}", "", match["text"], flags=re.MULTILINE),
-            match["reason"],
+            match["mark"],
+            match["detail"],
         )
         for match in _BLOCK.finditer(text)
     ]

@@ -1,0 +1,111 @@
+"""What the blocks of a page presuppose: for each page, a bash script that its test runs first, in a
+clone of the project."""
+
+SYSTEM = "cp submissions/reference/system.toml system.toml\n"
+
+SIGNERS = "submissions/keyring/allowed_signers"
+
+
+def allow_key(center: str, key: str) -> str:
+    """Add a key of a center to the keyring."""
+    entry = f"""'{center}@example.org namespaces="submission@wattmark"'"""
+    return f"echo {entry} $(cut -d' ' -f1,2 {key}.pub) >> {SIGNERS}\n"
+
+
+CENTER = allow_key("CENTER", "~/.ssh/id_ed25519")
+
+
+PREPARATIONS = {
+    # "docs/verify.md sets the variables": tests/site/test_console_blocks.py executes its first
+    # block too.
+    "README.md": SYSTEM + CENTER,
+    # Stand-ins run bench-submit in place of the image, and a step of Slurm here.
+    "containers/README.md": SYSTEM
+    + """
+echo "no image" > wattmark-vision-cuda.sif
+mkdir ~/bin
+export PATH=~/bin:$PATH
+printf '%s\\n' '#!/bin/bash' 'until [[ $1 == *.sif ]]; do shift; done' \\
+    'exec bench-submit "${@:2}"' > ~/bin/apptainer
+printf '%s\\n' '#!/bin/bash' 'while [[ $1 == --* ]]; do shift; done' 'exec "$@"' > ~/bin/srun
+chmod +x ~/bin/*
+""",
+    "docs/compare-rounds.md": """
+mv submissions all
+mkdir -p submissions/reference/h200
+cp -r all/keyring submissions/
+cp -r all/reference/h200/20261120T173553Z-* submissions/reference/h200/
+git add -A submissions
+git commit -qm "An earlier round"
+git tag round-2026-06
+cp -r submissions ../round-2026-06
+cp -r all/reference/h200/20261121T173410Z-* submissions/reference/h200/
+""",
+    "docs/first-hour/center.md": """
+export WATTMARK=$PWD
+mkdir ../round
+cd ../round
+""",
+    "docs/image-inference.md": SYSTEM + CENTER,
+    "docs/install.md": """
+mkdir -p ~/.config/wattmark
+cp submissions/reference/system.toml ${WATTMARK_SITE_CONFIG%/*}/h200.toml
+printf 'system = "h200.toml"\nprincipal = "center@example.org"\n' > $WATTMARK_SITE_CONFIG
+echo 'key = "~/.ssh/id_ed25519"' > ~/.config/wattmark/config.toml
+""",
+    "docs/node-power.md": """
+gunzip < tests/harness/power_logs/data/ptd_8xb200.txt.gz > spl.txt
+cat > system.toml << END
+[[meter]]
+id = "node-meter"
+kind = "simulated"
+scope = "node"
+location = "psu-input"
+current = "ac"
+interval_ms = 200
+clock = "node"
+accuracy_percent = 1.0
+feeds = [{ feed = "psu-1", node = "node0" }]
+END
+install -m 600 /dev/null meters.toml
+export WATTMARK_SIMULATOR=$(mktemp -d)/socket
+python -m harness.simulation.server h200 $WATTMARK_SIMULATOR &
+until [ -S $WATTMARK_SIMULATOR ]; do sleep 0.1; done
+""",
+    "docs/reproduce.md": SYSTEM
+    + CENTER
+    + "ssh-keygen -q -t ed25519 -N '' -f ../nhr\n"
+    + allow_key("nhr", "../nhr")
+    + """
+bench-submit run resnet50-train --simulate h200 --epoch-seconds 0.3 --out submissions/nhr/h200
+BUNDLE=$(echo submissions/nhr/h200/*/)
+bench-submit sign $BUNDLE --key ../nhr --principal nhr@example.org
+""",
+    "docs/run.md": SYSTEM,
+    "docs/run-a-round.md": """
+cp -r examples/round/. ../round
+mkdir ../round/submissions
+cp -r submissions/keyring ../round/submissions/
+bundle=$(echo $PWD/submissions/reference/h200/20261121T173410Z-*)
+cd ../round
+git init -q --initial-branch=main
+git add -A
+git commit -qm "Set up the round"
+git switch -qc their-branch
+mkdir -p submissions/reference/h200
+cp -r $bundle submissions/reference/h200/
+git add -A
+git commit -qm "Add a run"
+git switch -q main
+""",
+    "docs/several-nodes.md": SYSTEM,
+    "docs/sweep.md": SYSTEM,
+    "docs/tutorial.md": SYSTEM,
+    "docs/write-a-meter.md": """
+mkdir my-meters
+awk '/^```python$/ {inside = 1; next} /^```$/ && inside {exit} inside' docs/write-a-meter.md \\
+    > my-meters/wattfile.py
+echo 300 > watts
+""",
+    "docs/write-a-workload.md": SYSTEM,
+}
