@@ -104,13 +104,19 @@ def test_requeued_study_continues(slurm: Slurm, tmp_path: Path) -> None:
     wait_for(lambda: "1 of 3 " in read_output(tmp_path), JOB_TIMEOUT_S)
     # The study writes the bundle of what it has measured.
     slurm.requeue(job)
+    wait_for(lambda: "2 of 3 " in read_output(tmp_path), JOB_TIMEOUT_S)
+    # A killed study leaves its directory.
+    os.kill(find_harness(tmp_path), signal.SIGKILL)
+    assert slurm.wait_for_state(job)["JobState"] == "FAILED"
+    assert len(list_unfinished(tmp_path)) == 1
+    slurm.requeue(job)
     assert slurm.wait_for_state(job)["JobState"] == "COMPLETED", read_output(tmp_path)
     slurm.requeue(job)
     assert slurm.wait_for_state(job)["JobState"] == "COMPLETED", read_output(tmp_path)
     assert "has this study already" in read_output(tmp_path)
     interrupted, study = read_studies(tmp_path)
     assert {work["status"] for work in study["work"]} == {"measured"} and len(study["work"]) == 3
-    assert [s["slurm_job"]["restarts"] for s in study["sessions"]] == [0, 1]
+    assert [s["slurm_job"]["restarts"] for s in study["sessions"]] == [0, 1, 2]
     assert study["sessions"][0] == interrupted["sessions"][0]
     assert list_unfinished(tmp_path) == [] and list_errors(tmp_path) == []
     assert all(slurm.read_caps_mw(node) == DEFAULT_CAPS_MW for node in NODES)

@@ -13,7 +13,8 @@ submission was checked.
 
 ## What to do
 Check the whole submission together. Submit all runs of the sweep, or finish it with `bench-submit
-sweep --resume`.
+sweep --resume`. In an array of Slurm, submit the missing tasks again (`sbatch --array`): the run at
+place N is task N - 1.
 
 ## Source
 docs/sweeps.md: a sweep is planned and its plan is written before its first run.
