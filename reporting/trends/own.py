@@ -21,7 +21,8 @@ class OwnBoard:
 
     row: ResultRow
     line: str
-    launch: Release
+    launch: Release | None
+    """None if `BOARD_LAUNCHES` has no date of the board: it then has no place in the trend."""
     measured: date
     domain: Domain
     gflops_per_w: Estimate
@@ -43,12 +44,12 @@ class OwnModel:
 
 
 def list_own_boards(rows: Sequence[ResultRow]) -> list[OwnBoard]:
-    """The runs of workloads on boards with a known launch, by workload and efficiency."""
+    """The runs of workloads, by workload and efficiency."""
     boards = [
         OwnBoard(
             row,
             f"{workloads()[row.workload].title} · {name_line(row)}",
-            BOARD_LAUNCHES[row.model],
+            BOARD_LAUNCHES.get(row.model),
             date.fromisoformat(row.provenance.run.declaration.started_at[:10]),
             _get_domain(workloads()[row.workload]),
             row.naive.gflops_per_w,
@@ -57,7 +58,6 @@ def list_own_boards(rows: Sequence[ResultRow]) -> list[OwnBoard]:
         if row.naive is not None
         and row.provenance is not None
         and row.standing in ("closed", "open")
-        and row.model in BOARD_LAUNCHES
     ]
     return sorted(boards, key=lambda board: (board.row.workload, -board.gflops_per_w.mean))
 

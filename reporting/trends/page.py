@@ -117,6 +117,7 @@ def describe_trends(page: TrendsPage, now: datetime) -> Json:
                 **_describe_look(_find_run_look(board)),
             }
             for board in page.boards
+            if board.launch is not None
         ],
         "own_models": [
             {

@@ -97,7 +97,7 @@ def _build_own_board_table(
     rows: list[Cells] = []
     for board in boards:
         line = figures.get_efficiency(board.domain)
-        trend = line.compute_value(board.launch.released) if line else None
+        trend = line.compute_value(board.launch.released) if line and board.launch else None
         low, high = board.gflops_per_w.ci95 or (None, None)
         assert board.row.provenance is not None
         run = board.row.provenance.run
@@ -110,7 +110,7 @@ def _build_own_board_table(
                 "gflops_per_w_n": board.gflops_per_w.n,
                 "trend": trend,
                 "ratio": board.gflops_per_w.mean / trend if trend else None,
-                "launched": board.launch.released.isoformat(),
+                "launched": board.launch.released.isoformat() if board.launch else None,
                 "measured": board.measured.isoformat(),
                 "source": run.run_id,
                 "url": link(run.path),
@@ -118,7 +118,8 @@ def _build_own_board_table(
         )
     about = (
         "FLOPs of the workload over measured energy, while batches are active. The trend is that "
-        "of thermal design power and of rates in vision or language models."
+        "of thermal design power and of rates in vision or language models. Boards whose launch is "
+        "not known here have no place in it."
     )
     title = "Measured boards"
     return ReportTable(f"{_ID}-own-boards", title, columns, tuple(rows), about)

@@ -48,7 +48,6 @@ def test_own_boards_have_their_sustained_efficiency_at_the_launch() -> None:
         make_own_row(5.0),
         make_own_row(4.0),
         make_own_row(4.0, standing="demo"),
-        make_own_row(4.0, model="unlaunched"),
         make_own_row(2.0, workload="llama3-8b-serve"),
     ]
     boards = list_own_boards(rows)
@@ -58,10 +57,24 @@ def test_own_boards_have_their_sustained_efficiency_at_the_launch() -> None:
         ("CV", 400),
     ]
     assert boards[1].gflops_per_w.ci95 == pytest.approx((2000 / 4.1, 2000 / 3.9))
+    assert boards[0].launch is not None
     assert (boards[0].launch.released, boards[0].measured) == (
         date(2023, 11, 13),
         date(2026, 11, 20),
     )
+
+
+def test_own_board_without_a_launch_is_in_the_table_and_not_in_the_plot() -> None:
+    rows = [make_own_row(4.0), make_own_row(5.0, model="MI355X")]
+    collected = Collected(rows, [], [], [], [], trends=read_trends_study(TRENDS))
+    page = build_trends_page(collected, Path("report.html"))
+    assert page is not None
+    lines = [
+        (row["gflops_per_w"], row["launched"], row["trend"] is None, row["ratio"] is None)
+        for row in page.tables["own_boards"].rows
+    ]
+    assert lines == [(500, "2023-11-13", False, False), (400, None, True, True)]
+    assert [board["gflops_per_w"] for board in describe_trends(page, NOW)["own_boards"]] == [500]
 
 
 def test_own_models_are_measured_models_with_a_release() -> None:

@@ -55,4 +55,5 @@ BOARD_LAUNCHES: Mapping[str, Release] = {
         f"{_NVIDIA_NEWS}/nvidia-supercharges-hopper-the-worlds-leading-ai-computing-platform",
     ),
 }
-"""By the id of a board: when its maker announced it. A board without a date here is left out."""
+"""By the id of a board: when its maker announced it. A board without a date here has no place in
+the trend."""
