@@ -6,7 +6,7 @@ smoothed. Points stand at the requested cap, also if the cap did not hold.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -209,7 +209,7 @@ def _build_saving_chart(table: ReportTable) -> Chart | None:
     texts = {n: name_cap(rows[n]) for n in select_labelled(rows, every_cap=True)}
 
     def place(plot: Plot) -> list[Label]:
-        return place_caps(rows, _make_points(rows, plot), texts, plot)
+        return place_caps(rows, _make_points(rows, plot), texts, plot, _list_zero_lines(rows, plot))
 
     layers = [
         reference.mark_rule(stroke=INK, opacity=0.5).encode(y=alt.YDatum(0)),
@@ -235,14 +235,35 @@ def _build_saving_chart(table: ReportTable) -> Chart | None:
 
 def _make_points(rows: Mapping[int, Mapping[str, Value]], plot: Plot) -> dict[int, PlotPoint]:
     """The points of energy saved against extra time in the plot, by the number of their row."""
-    left, right = find_linear_domain(select_numbers(list(rows.values()), _TIME))
-    bottom, top = find_linear_domain(select_numbers(list(rows.values()), _ENERGY))
+    find_x_share, find_y_px = _make_scales(rows, plot)
     return {
         number: PlotPoint(
             row=number,
-            x_share=(float(row[_TIME] or 0) - left) / (right - left),
-            y_px=((top - float(row[_ENERGY] or 0)) / (top - bottom) * plot.height_px,),
+            x_share=find_x_share(float(row[_TIME] or 0)),
+            y_px=(find_y_px(float(row[_ENERGY] or 0)),),
             radius_px=POINT_PX,
         )
         for number, row in rows.items()
     }
+
+
+def _list_zero_lines(rows: Mapping[int, Mapping[str, Value]], plot: Plot) -> list[list[PlotPoint]]:
+    """The lines at no extra time and at no energy saved."""
+    find_x_share, find_y_px = _make_scales(rows, plot)
+    x_share, y_px = find_x_share(0), find_y_px(0)
+    return [
+        [PlotPoint(-1, share, (y_px,), 0) for share in (0, 1)],
+        [PlotPoint(-1, x_share, (end_px,), 0) for end_px in (0, plot.height_px)],
+    ]
+
+
+def _make_scales(
+    rows: Mapping[int, Mapping[str, Value]], plot: Plot
+) -> tuple[Callable[[float], float], Callable[[float], float]]:
+    """The place of an extra time, as a share of the width, and of an energy saved, in pixels."""
+    left, right = find_linear_domain(select_numbers(list(rows.values()), _TIME))
+    bottom, top = find_linear_domain(select_numbers(list(rows.values()), _ENERGY))
+    return (
+        lambda time: (time - left) / (right - left),
+        lambda energy: (top - energy) / (top - bottom) * plot.height_px,
+    )

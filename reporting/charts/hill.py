@@ -97,7 +97,7 @@ def _build_hill(table: ReportTable, data: Data) -> Chart:
     domain = find_log_domain(efficiencies)
 
     def place(plot: Plot) -> list[Label]:
-        points = _make_points(rows, (_EFFICIENCY, _WITH_NODE), domain, plot)
+        points = _make_points(rows, (_EFFICIENCY, _WITH_NODE), domain, plot, has_rings=True)
         return place_caps(rows, points, texts, plot)
 
     layers = [*_draw_curves(base, styles, is_small=False), *draw_caps(base, place)]
@@ -128,11 +128,13 @@ def _build_small_hill(table: ReportTable, data: Data) -> Chart:
         )
     )
     rows = _select_drawn(table)
-    points = _make_points(rows, (_EFFICIENCY,), find_log_domain(efficiencies), _SMALL)
+    points = _make_points(
+        rows, (_EFFICIENCY,), find_log_domain(efficiencies), _SMALL, has_rings=False
+    )
     labels = place_caps(rows, points, _name_small_labels(rows), _SMALL)
     layers = [
         *_draw_curves(base, assign_styles(data), is_small=True),
-        draw_labels(base, labels, _SMALL.font_px, "true"),
+        *draw_labels(base, labels, _SMALL.font_px, "true"),
     ]
     title = table.title.partition(":")[0]
     return Chart(
@@ -227,6 +229,7 @@ def _make_points(
     states: Sequence[str],
     efficiency_domain: tuple[float, float],
     plot: Plot,
+    has_rings: bool,
 ) -> dict[int, PlotPoint]:
     """The drawn points in the plot, by the number of their row. `states` has the columns that the
     chart draws as efficiency."""
@@ -241,7 +244,11 @@ def _make_points(
                 * plot.height_px
                 for key in states
             ),
-            radius_px=_RING_PX if row.get("front") else _PEAK_PX if row.get("peak") else POINT_PX,
+            radius_px=_RING_PX
+            if has_rings and row.get("front")
+            else _PEAK_PX
+            if row.get("peak")
+            else POINT_PX,
         )
         for number, row in rows.items()
     }

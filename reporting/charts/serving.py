@@ -165,6 +165,9 @@ def _label_loads(base: Any, table: ReportTable, key: str) -> list[Any]:
     labelled = [replace(points[number], label=texts.get(number, "")) for number in order]
     curves = [[points[number] for number in line] for line in ordered]
     return [
-        draw_labels(base, place_labels(labelled, curves, plot), plot.font_px, condition)
+        layer
         for plot, condition in ((_WIDE, f"width >= {_WIDE_PX}"), (_NARROW, f"width < {_WIDE_PX}"))
+        for layer in draw_labels(
+            base, place_labels(labelled, curves, plot), plot.font_px, condition
+        )
     ]

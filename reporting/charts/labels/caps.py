@@ -59,9 +59,11 @@ def place_caps(
     points: Mapping[int, PlotPoint],
     texts: Mapping[int, str],
     plot: Plot,
+    rules: Sequence[Sequence[PlotPoint]] = (),
 ) -> list[Label]:
     """Place labels beside points. `rows` and `points` have all drawn points by the number of their
-    row, `texts` the labels in the order of their importance."""
+    row, `texts` the labels in the order of their importance. `rules` are other lines that labels
+    keep off."""
     labelled = {n: replace(point, label=texts.get(n, "")) for n, point in points.items()}
     lines: dict[Value, list[PlotPoint]] = {}
     for number in sorted(points, key=lambda n: float(rows[n]["cap_w"] or 0)):
@@ -69,37 +71,70 @@ def place_caps(
         if not rows[number]["doubt"]:
             lines.setdefault(rows[number]["line"], []).append(labelled[number])
     order = [*texts, *(number for number in points if number not in texts)]
-    return place_labels([labelled[number] for number in order], list(lines.values()), plot)
+    return place_labels([labelled[number] for number in order], [*lines.values(), *rules], plot)
 
 
 def draw_caps(base: Any, place: Callable[[Plot], list[Label]]) -> list[Any]:
     """Write labels beside points. `place` gives them for a plot. Wide and narrow pages have labels
     of their own."""
     return [
-        draw_labels(base, place(_WIDE), _WIDE.font_px, f"width >= {_NARROW_END_PX}"),
-        draw_labels(base, place(_NARROW), _NARROW.font_px, f"width < {_NARROW_END_PX}"),
+        *draw_labels(base, place(_WIDE), _WIDE.font_px, f"width >= {_NARROW_END_PX}"),
+        *draw_labels(base, place(_NARROW), _NARROW.font_px, f"width < {_NARROW_END_PX}"),
     ]
 
 
-def draw_labels(base: Any, labels: Sequence[Label], font_px: float, condition: str) -> Any:
-    """Write labels beside the points, where the Vega expression `condition` is true. The spec
-    refers to rows by their number."""
+def draw_labels(base: Any, labels: Sequence[Label], font_px: float, condition: str) -> list[Any]:
+    """Write labels beside the points, and draw their leaders, where the Vega expression `condition`
+    is true. The spec refers to rows by their number."""
+    opacity = alt.ExprRef(f"{condition} ? 1 : 0")
     places = [
         {ROW_NUMBER: label.row, "label": label.text, "dx": label.dx_px, "dy": label.dy_px}
         for label in labels
     ]
-    lookup = alt.LookupData(
-        data=alt.InlineData(values=places), key=ROW_NUMBER, fields=["label", "dx", "dy"]
-    )
-    return (
-        base.transform_lookup(ROW_NUMBER, from_=lookup)
-        .transform_filter("datum.label != null")
+    texts = (
+        _look_up(base, places, "label", "dx", "dy")
         .mark_text(
             baseline="middle",
             dx=alt.ExprRef("datum.dx"),
             dy=alt.ExprRef("datum.dy"),
             fontSize=font_px,
-            opacity=alt.ExprRef(f"{condition} ? 1 : 0"),
+            opacity=opacity,
         )
         .encode(text=alt.Text("label:N"))
+    )
+    leaders = [
+        {ROW_NUMBER: label.row, **dict(zip(_LEADER_KEYS, label.leader, strict=True))}
+        for label in labels
+        if label.leader
+    ]
+    return [*([_draw_leaders(base, leaders, opacity)] if leaders else []), texts]
+
+
+_LEADER_KEYS = ("from_x", "from_y", "to_x", "to_y")
+
+
+def _draw_leaders(base: Any, leaders: Sequence[Mapping[str, float]], opacity: alt.ExprRef) -> Any:
+    from_x, from_y, to_x, to_y = (alt.ExprRef(f"datum.{key}") for key in _LEADER_KEYS)
+    x, y = (channel.shorthand.partition(":")[0] for channel in (base.encoding.x, base.encoding.y))
+    return (
+        _look_up(base, leaders, *_LEADER_KEYS)
+        .mark_rule(
+            strokeWidth=0.8,
+            xOffset=from_x,
+            yOffset=from_y,
+            x2Offset=to_x,
+            y2Offset=to_y,
+            opacity=opacity,
+        )
+        .encode(x2=alt.X2(x), y2=alt.Y2(y))
+    )
+
+
+def _look_up(base: Any, places: Sequence[Mapping[str, Any]], *keys: str) -> Any:
+    """The rows that have places, with these keys of their places."""
+    lookup = alt.LookupData(
+        data=alt.InlineData(values=list(places)), key=ROW_NUMBER, fields=list(keys)
+    )
+    return base.transform_lookup(ROW_NUMBER, from_=lookup).transform_filter(
+        f"datum.{keys[0]} != null"
     )

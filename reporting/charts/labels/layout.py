@@ -5,15 +5,21 @@ would differ. The places hold for a range of widths of the plot, because a chart
 container.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-_LETTER_SHARE, _LINE_SHARE = 0.62, 1.1
-"""Width of a letter and height of a line, in shares of the size of the font."""
-_GAP_PX = 2.5
-_RINGS = (1.0, 1.35, 1.7)
-"""Distances of a label from its point, in shares of the least one."""
+_LETTER_SHARE, _NARROW_SHARE, _LINE_SHARE = 0.64, 0.35, 1.1
+"""Width of a letter, of one of `_NARROW_LETTERS`, and height of a line, in shares of the size of
+the font."""
+_NARROW_LETTERS = " \u00b7."
+_GAPS_PX = (2.5, 4.0, 5.5)
+"""Distances of a label from the edge of its point."""
+_LEADER_GAPS_PX = (12.0, 18.0, 26.0)
+"""Distances of a label that a line joins to its point."""
+_LEADER_END_PX = 1.5
+"""Distance of the line from the edge of the point."""
 _SIDES = (
     *((0, -1), (1, 0), (0, 1), (-1, 0)),
     *((1, -1), (-1, -1), (1, 1), (-1, 1)),
@@ -21,6 +27,9 @@ _SIDES = (
     *((1, -0.5), (1, 0.5), (-1, -0.5), (-1, 0.5)),
 )
 """Above, right, below, left, then the corners, then the places between."""
+
+
+_Leader = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True)
@@ -47,6 +56,9 @@ class Label:
     dx_px: float
     """From the point to the middle of the label."""
     dy_px: float
+    leader: _Leader | None = None
+    """The line from the point to a label that is not beside it: both ends, right of and below the
+    point."""
 
 
 @dataclass(frozen=True)
@@ -107,63 +119,103 @@ def place_labels(
 ) -> list[Label]:
     """Place the labels of points, in the order of `points`: the first ones get the best places.
 
-    All points are obstacles. A place on one of the `lines` is taken only if there is no other. A
-    label without a free place is left out.
+    All points are obstacles. A label without a free place beside its point stands apart from it,
+    and has a leader. A place on one of the `lines` is taken only if there is no other. A label
+    without a free place is left out.
     """
     obstacles = [
-        (point, _Box(point.x_share, 0, point.y_px, point.radius_px, point.radius_px))
-        for point in points
+        _Box(point.x_share, 0, point.y_px, point.radius_px, point.radius_px) for point in points
     ]
     segments = [segment for line in lines for segment in pairwise(line)]
-    placed: list[_Box] = []
     labels = []
     for point in points:
         if not point.label:
             continue
-        free_boxes = (
-            box
-            for box in _list_boxes(point, plot)
+        free_places = (
+            (box, leader)
+            for box, leader in _list_places(point, plot)
             if box.is_inside(plot)
-            and not any(box.overlaps(label, plot) for label in placed)
-            and not any(box.overlaps(mark, plot) for _, mark in obstacles)
+            and not any(
+                part.overlaps(obstacle, plot)
+                for part in _list_parts(box, leader, point)
+                for obstacle in obstacles
+                if part is box or obstacle.x_share != point.x_share or obstacle.y_px != point.y_px
+            )
         )
-        box = _choose_box(free_boxes, segments, plot)
-        if box is None:
+        place = _choose_place(free_places, segments, plot)
+        if place is None:
             continue
-        placed.append(box)
+        box, leader = place
+        obstacles += _list_parts(box, leader, point)
         dy_px = box.y_px[0] - point.y_px[0]
-        labels.append(Label(point.row, point.label, round(box.dx_px, 1), round(dy_px, 1)))
+        labels.append(Label(point.row, point.label, round(box.dx_px, 1), round(dy_px, 1), leader))
     return labels
 
 
-def _list_boxes(point: PlotPoint, plot: Plot) -> Iterator[_Box]:
-    """The places around a point, the nearest first."""
-    half_width_px = len(point.label) * plot.font_px * _LETTER_SHARE / 2
+def _list_parts(box: _Box, leader: _Leader | None, point: PlotPoint) -> list[_Box]:
+    """The boxes around a label and its leader."""
+    if leader is None:
+        return [box]
+    x0, y0, x1, y1 = leader
+    middle_y_px = (y0 + y1) / 2
+    return [
+        box,
+        _Box(
+            point.x_share,
+            (x0 + x1) / 2,
+            tuple(y_px + middle_y_px for y_px in point.y_px),
+            abs(x1 - x0) / 2,
+            abs(y1 - y0) / 2,
+        ),
+    ]
+
+
+def _list_places(point: PlotPoint, plot: Plot) -> Iterator[tuple[_Box, _Leader | None]]:
+    """The places around a point, the nearest first, and the leaders of those apart from it."""
+    half_width_px = _estimate_width_px(point.label, plot.font_px) / 2
     half_height_px = plot.font_px * _LINE_SHARE / 2
-    for ring in _RINGS:
+    for gap_px in (*_GAPS_PX, *_LEADER_GAPS_PX):
         for x_side, y_side in _SIDES:
             # At a corner, the box touches the point with its own corner.
             share = 0.75 if abs(x_side) == abs(y_side) else 1
-            reach_px = (point.radius_px * share + _GAP_PX) * ring
+            reach_px = point.radius_px * share + gap_px
+            dx_px = x_side * (reach_px + half_width_px)
             dy_px = y_side * (reach_px + half_height_px)
-            yield _Box(
+            box = _Box(
                 point.x_share,
-                x_side * (reach_px + half_width_px),
+                dx_px,
                 tuple(y_px + dy_px for y_px in point.y_px),
                 half_width_px,
                 half_height_px,
             )
+            is_beside = gap_px in _GAPS_PX
+            yield box, None if is_beside else _make_leader(box, dy_px, point.radius_px)
 
 
-def _choose_box(
-    boxes: Iterator[_Box], segments: Sequence[tuple[PlotPoint, PlotPoint]], plot: Plot
-) -> _Box | None:
-    """The first box that no line crosses, else the first box."""
+def _estimate_width_px(text: str, font_px: float) -> float:
+    shares = (_NARROW_SHARE if letter in _NARROW_LETTERS else _LETTER_SHARE for letter in text)
+    return sum(shares) * font_px
+
+
+def _make_leader(box: _Box, dy_px: float, radius_px: float) -> _Leader:
+    """The line from the edge of a point to the nearest place of the box of its label."""
+    x = math.copysign(max(0.0, abs(box.dx_px) - box.half_width_px), box.dx_px)
+    y = math.copysign(max(0.0, abs(dy_px) - box.half_height_px), dy_px)
+    share = (radius_px + _LEADER_END_PX) / math.hypot(x, y)
+    return round(x * share, 1), round(y * share, 1), round(x, 1), round(y, 1)
+
+
+def _choose_place(
+    places: Iterator[tuple[_Box, _Leader | None]],
+    segments: Sequence[tuple[PlotPoint, PlotPoint]],
+    plot: Plot,
+) -> tuple[_Box, _Leader | None] | None:
+    """The first place that no line crosses, else the first place."""
     first = None
-    for box in boxes:
+    for box, leader in places:
         if not any(_crosses(box, segment, plot) for segment in segments):
-            return box
-        first = first or box
+            return box, leader
+        first = first or (box, leader)
     return first
 
 

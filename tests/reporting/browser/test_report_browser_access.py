@@ -64,6 +64,49 @@ def test_labels_of_all_charts_overlap_no_label_no_point_and_no_bar(drawn_page: A
         assert [label for label in crossed if not label["isReadable"]] == []
 
 
+MAX_LABEL_PX = 8
+"""Farther from its mark, a label needs a leader."""
+
+
+def test_labels_of_the_small_charts_are_beside_their_marks_or_have_a_leader(
+    drawn_page: Any,
+) -> None:
+    for width in (1440, 390):
+        set_width(drawn_page, width)
+        labels = drawn_page.evaluate(_MEASURE_LABELS)
+        assert len(labels) >= 30
+        far = [label for label in labels if label["distance"] > MAX_LABEL_PX]
+        assert [label for label in far if not label["leader"]] == [], f"at {width} px"
+        for label in labels:
+            if label["leader"]:
+                assert max(label["leader"]) <= 5, "from the mark to the label"
+
+
+# The distance of each label from the edge of its mark, and those of the ends of its leader from the
+# mark and the label.
+_MEASURE_LABELS = """() => [...document.querySelectorAll("figure[id$='-hill-small']")]
+.flatMap((figure) => {
+  const list = (parts) => [...figure.querySelectorAll(`.live .role-mark${parts}`)];
+  const readRow = (node) => node.__data__.datum.row_number;
+  const isShown = (node) => node.getAttribute("opacity") !== "0" && node.textContent.trim();
+  const separate = (first, second) => Math.hypot(
+    Math.max(0, first.left - second.right, second.left - first.right),
+    Math.max(0, first.top - second.bottom, second.top - first.bottom));
+  const box = (node) => node.getBoundingClientRect();
+  const marks = new Map(list(".mark-symbol path[aria-label]")
+    .map((mark) => [readRow(mark), box(mark)]));
+  const leaders = new Map(list(".mark-rule line").map((line) => [readRow(line), box(line)]));
+  return list(".mark-text text").filter(isShown).map((node) => {
+    // Letters leave a fifth of the box of their line free, above and below.
+    const { left, right, top, bottom, height } = box(node);
+    const letters = { left, right, top: top + height / 5, bottom: bottom - height / 5 };
+    const mark = marks.get(readRow(node));
+    const leader = leaders.get(readRow(node));
+    return { name: `${figure.id}: ${node.textContent}`, distance: separate(letters, mark),
+      leader: leader ? [separate(leader, mark), separate(leader, letters)] : null };
+  });
+})"""
+
 # Letters leave a fifth of the boxes of their lines free, above and below.
 _FIND_OVERLAPS = """() => {
 // The labels that a line crosses, and whether they are in front of it with an edge of the colour of

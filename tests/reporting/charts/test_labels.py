@@ -4,6 +4,8 @@ import math
 import random
 from xml.etree import ElementTree as Xml
 
+import numpy as np
+import pytest
 from support.report.chart_tables import make_result, make_table, mark_fronts
 
 from reporting.charts import build_charts
@@ -52,6 +54,24 @@ def test_labels_keep_off_the_line_where_there_is_room() -> None:
     middle = PlotPoint(2, 0.5, (100.0,), 4, "700")
     (label,) = [a for a in place_labels([middle, *line], [line], plot) if a.row == 2]
     assert abs(label.dx_px) >= 9, "not above the point, where the line is"
+
+
+def test_label_without_room_beside_its_point_has_a_leader_over_no_mark_and_no_label() -> None:
+    plot = Plot(least_width_px=300, greatest_width_px=300, height_px=200, font_px=10)
+    # Two points above leave a gap that is too narrow for the label, but not for its leader.
+    places = [(-9, -13), (9, -13), (-14, 0), (14, 0), (-9, 13), (0, 14), (9, 13)]
+    crowd = [PlotPoint(n, 0.5 + dx / 300, (100.0 + dy,), 4) for n, (dx, dy) in enumerate(places)]
+    middle = PlotPoint(len(places), 0.5, (100.0,), 4, "700")
+    (label,) = place_labels([middle, *crowd], [], plot)
+    assert label.leader is not None and label.dx_px == 0
+    x0, y0, x1, y1 = label.leader
+    assert math.hypot(x0, y0) == pytest.approx(5.5, abs=0.2), "begins at the edge of the mark"
+    assert abs(x1 - label.dx_px) <= 10 and abs(y1 - label.dy_px) <= 6, "ends at the label"
+    for point in crowd:
+        dx, dy = (point.x_share - 0.5) * 300, point.y_px[0] - 100
+        for share in np.linspace(0, 1, 30):
+            x, y = x0 + share * (x1 - x0), y0 + share * (y1 - y0)
+            assert max(abs(x - dx), abs(y - dy)) > point.radius_px - 0.1
 
 
 def test_label_in_a_crowd_stays_near_its_point() -> None:
