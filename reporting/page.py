@@ -39,7 +39,7 @@ from reporting.rounds.table import describe_changes
 from reporting.sections.cells import BundleLink
 from reporting.sections.nodes.power import SCOPE as NODE_SCOPE
 from reporting.sections.planning import DEFAULTS
-from reporting.sentences.findings import COST_SENTENCE
+from reporting.sentences.cost import COST_IN_BRIEF, COST_SENTENCE
 from rules import VERSION
 from rules.bundle_format.records import Json
 from rules.metrics.node.racks import TOLERANCE_W
@@ -150,6 +150,7 @@ def describe_report(page: PageModel, now: datetime) -> Json:
         **_describe_earlier_round(page),
         "assumptions": asdict(DEFAULTS),
         "cost_sentence": COST_SENTENCE,
+        "cost_in_brief": COST_IN_BRIEF,
         "least_difference_percent": {
             name: {
                 "other_boards": figure.get_single_limit_percent(False),

@@ -30,6 +30,7 @@ from reporting.sections.sweeps.gains import build_settings_table
 from reporting.sections.sweeps.published_settings import build_published_settings_table
 from reporting.sections.sweeps.scaling import build_scaling_table, find_scaled_runs
 from reporting.sections.token_energy import build_token_energy_table
+from reporting.sentences.other_sources import describe_other_sources
 from reporting.sentences.page import PageSentences, build_page_sentences
 from reporting.traces import build_trace_table
 from rules.workloads import Workload, workloads
@@ -153,7 +154,8 @@ def build_page_model(
     changes = (
         compare_rounds(earlier.collected, collected, earlier.label, spread) if earlier else None
     )
-    sentences = build_page_sentences(rows, passed_findings, charted_tables, spread, link)
+    sources = describe_other_sources(collected.studies, collected.papers)
+    sentences = build_page_sentences(rows, passed_findings, charted_tables, spread, link, sources)
     card_order = [card.workload for card in sentences.cards]
     # Workloads with submitted results come first, in the order of the answer cards.
     sections.sort(key=lambda s: (not s.submitted, card_order.index(s.workload.id)))

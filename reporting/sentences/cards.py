@@ -11,6 +11,7 @@ from reporting.sections.sweeps.caps import CapSweep
 from reporting.sentences.capping import describe_default
 from reporting.sentences.choice import Choice, choose_setting, find_published_peaks, get_joules
 from reporting.sentences.confirmation import describe_trust
+from reporting.sentences.cost import Cost, estimate_cost
 from reporting.sentences.words import (
     Amount,
     count_nouns,
@@ -80,6 +81,8 @@ class AnswerCard:
     closed: Leader | None
     open: Leader | None
     published: Leader | None
+    cost: Cost | None
+    """Of the first of these leaders; None without a leader."""
     not_compared: str
     """How many results are excluded from rankings, as a sentence; empty if all may."""
     closed_runs: int
@@ -94,10 +97,16 @@ def build_card(
     link: BundleLink,
 ) -> AnswerCard:
     """The card of a workload from its rows of all standings and its sweeps over caps."""
-    leaders = {
-        standing: _make_leader(choice, workload, sweeps, spread, link) if choice else None
+    choices = {
+        standing: choice
         for standing in COMPARED_STANDINGS
-        for choice in [choose_setting(rows, standing, spread)]
+        if (choice := choose_setting(rows, standing, spread))
+    }
+    leaders = {
+        standing: _make_leader(choices[standing], workload, sweeps, spread, link)
+        if standing in choices
+        else None
+        for standing in COMPARED_STANDINGS
     }
     return AnswerCard(
         workload=workload.id,
@@ -107,6 +116,10 @@ def build_card(
         closed=leaders["closed"],
         open=leaders["open"],
         published=leaders["published"],
+        cost=next(
+            (estimate_cost(workload, get_joules(choice.best).value) for choice in choices.values()),
+            None,
+        ),
         not_compared=_describe_not_compared(rows),
         closed_runs=sum(row.standing == "closed" and row.may_win for row in rows),
     )

@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from reporting.report_table import NO_BREAK, escape_invisible, format_number
+from reporting.report_table import escape_invisible, format_number
 from reporting.results_model import ResultRow
 from reporting.sections.nodes.power import explain_unranked
-from reporting.sections.planning import DEFAULTS
 from reporting.sections.repeats import ReportSpread, Setting, join_repeats
 from reporting.sections.sweeps.caps import CapSweep
 from reporting.sentences.capping import (
@@ -16,7 +15,9 @@ from reporting.sentences.capping import (
 )
 from reporting.sentences.choice import choose_setting, get_joules
 from reporting.sentences.confirmation import describe_reproduction
+from reporting.sentences.cost import estimate_cost
 from reporting.sentences.operating_points import describe_operating_point
+from reporting.sentences.other_sources import OtherSources
 from reporting.sentences.words import (
     format_amount,
     format_cap,
@@ -28,16 +29,11 @@ from reporting.sentences.words import (
     name_items,
     name_setting,
 )
-from rules.metrics.comparison import relative_percent, site_kwh
+from rules.metrics.comparison import relative_percent
 from rules.metrics.power.profile import NODE_ACCELERATORS, NODE_OVERHEAD_W, with_node_overhead
 from rules.workloads import Workload
 
-COST_SENTENCE = (
-    f"{{eur}}{NO_BREAK}EUR and {{gco2e}}{NO_BREAK}g{NO_BREAK}CO2e for the energy of the "
-    f"accelerators, at the assumed {{price}}{NO_BREAK}EUR/kWh, "
-    f"{{carbon}}{NO_BREAK}g{NO_BREAK}CO2e/kWh and a PUE of {{pue}}."
-)
-"""The page fills it in again when the reader changes the assumptions of the what-if analysis."""
+NO_OTHER_SOURCES = OtherSources()
 
 
 @dataclass(frozen=True)
@@ -49,6 +45,9 @@ class AnsweredQuestion:
     sentences: tuple[str, ...]
     joules_per_item: float | None = None
     """Of the question of cost: the page computes the cost under other assumptions from it."""
+    shared: tuple[str, ...] = ()
+    """Sentences that follow, equal for several workloads: from studies or publications. A printed
+    page has them once."""
 
 
 @dataclass(frozen=True)
@@ -63,9 +62,10 @@ def build_findings(
     rows: Sequence[ResultRow],
     sweeps: Sequence[CapSweep],
     spread: ReportSpread,
+    sources: OtherSources = NO_OTHER_SOURCES,
 ) -> WorkloadFindings:
-    """The findings from the rows of a workload of all standings and its measured sweeps over
-    caps."""
+    """The findings from the rows of a workload of all standings, its measured sweeps over caps, and
+    other sources."""
     choice = choose_setting(rows, "closed", spread) or choose_setting(rows, "open", spread)
     submitted = [row for row in rows if row.standing in ("closed", "open")]
     candidates = [
@@ -83,19 +83,27 @@ def build_findings(
                 _describe_published(workload, rows, choice.best),
             ),
             _describe_cost(workload, choice.best),
-            _answer("node", "How much does the node add?", _describe_node(workload, choice.best)),
+            _answer(
+                "node",
+                "How much does the node add?",
+                _describe_node(workload, choice.best),
+                sources.nodes,
+            ),
             _answer(
                 "load",
                 "Which load is most efficient?",
                 describe_operating_point(workload, submitted, spread),
+                sources.batch_sizes if workload.item == "image" else (),
             ),
             _answer("reproduced", "Is this result reproduced?", describe_reproduction(choice)),
         ]
     return WorkloadFindings(tuple(question for question in candidates if question.sentences))
 
 
-def _answer(id: str, question: str, sentences: Sequence[str]) -> AnsweredQuestion:
-    return AnsweredQuestion(id, question, tuple(sentences))
+def _answer(
+    id: str, question: str, sentences: Sequence[str], shared: tuple[str, ...] = ()
+) -> AnsweredQuestion:
+    return AnsweredQuestion(id, question, tuple(sentences), shared=shared)
 
 
 def _describe_capping(
@@ -213,16 +221,8 @@ def _describe_unstated(printed: ResultRow) -> list[str]:
 def _describe_cost(workload: Workload, leader: Setting) -> AnsweredQuestion:
     """Cost and carbon of the leader under the default assumptions of the what-if analysis."""
     joules = get_joules(leader).value
-    kwh = site_kwh(joules, 1e6, DEFAULTS.pue)
-    sentence = COST_SENTENCE.format(
-        eur=format_number(kwh * DEFAULTS.price_per_kwh),
-        gco2e=format_number(kwh * DEFAULTS.gco2e_per_kwh),
-        price=f"{DEFAULTS.price_per_kwh:g}",
-        carbon=f"{DEFAULTS.gco2e_per_kwh:g}",
-        pue=f"{DEFAULTS.pue:g}",
-    )
     question = f"What do a million {name_items(workload)} cost?"
-    return AnsweredQuestion("cost", question, (sentence,), joules)
+    return AnsweredQuestion("cost", question, (estimate_cost(workload, joules).sentence,), joules)
 
 
 def _describe_node(workload: Workload, leader: Setting) -> list[str]:

@@ -98,4 +98,4 @@ def describe_operating_point(
             ],
             "sweep",
         )
-    return [f"No sweep over {axis.title} was measured, so the most efficient one is not known."]
+    return [f"No sweep over {axis.title} of this workload has been submitted."]

@@ -11,6 +11,7 @@ from reporting.sections.sweeps.caps import find_sweeps
 from reporting.sentences.cards import AnswerCard, build_answer, build_card
 from reporting.sentences.charts import ChartText, describe_charts, list_titles
 from reporting.sentences.findings import WorkloadFindings, build_findings
+from reporting.sentences.other_sources import OtherSources
 from reporting.sentences.trust import TrustLine, build_trust_line
 from rules.finding import Finding
 from rules.workloads import workloads
@@ -36,8 +37,10 @@ def build_page_sentences(
     tables: Sequence[ReportTable],
     spread: ReportSpread,
     link: BundleLink,
+    sources: OtherSources,
 ) -> PageSentences:
-    """The sentences on all rows of a page, the findings of each passed bundle, and its tables."""
+    """The sentences on all rows of a page, the findings of each passed bundle, its tables, and
+    other sources."""
     cards, findings, titles = [], {}, {}
     for workload in workloads().values():
         workload_rows = [row for row in rows if row.workload == workload.id]
@@ -46,7 +49,7 @@ def build_page_sentences(
             continue
         sweeps = find_sweeps([row for row in workload_rows if row.standing in ("closed", "open")])
         cards.append(build_card(workload, workload_rows, sweeps, spread, link))
-        findings[workload.id] = build_findings(workload, workload_rows, sweeps, spread)
+        findings[workload.id] = build_findings(workload, workload_rows, sweeps, spread, sources)
         titles.update(list_titles(workload, workload_rows, sweeps, spread))
     cards.sort(key=lambda card: -card.closed_runs)
     return PageSentences(

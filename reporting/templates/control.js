@@ -122,6 +122,7 @@
       for (const select of selects) if (select.value) conditions.set(select.dataset.key, select.value);
       isNodeScope = bar.elements.scope.value === "node";
       updateScope();
+      for (const notice of document.querySelectorAll("[data-node-scope]")) notice.hidden = !isNodeScope;
       selects.forEach(countValues);
       const left = results.filter((row) => matches(row)).length;
       const withoutNode = isNodeScope ? results.filter((row) => !hasNodeFigures(row)).length : 0;

@@ -59,6 +59,7 @@
         else (rankings[`${row.workload} ${row.like}`] ??= []).push(place);
       });
       stateCosts({ price, carbon, pue });
+      showPrices(fields);
       for (const places of Object.values(rankings)) rank(view.rows, places, weight, fields.scaling.value);
       const last = [...hiddenPlaces];
       view.order = [...Object.values(rankings).flat(), ...last];
@@ -66,17 +67,34 @@
       view.rows.forEach((_, place) => view.updateCells(place, keys));
       view.apply();
     }
+    const showPrices = createPrices();
     const panel = form("what-if", ["price", "carbon", "pue", "load", "weight", "scaling", "workload", "minrate", "maxpower"], update);
     followers.push(panel.update);
     return panel;
   }
 
-  // The cost in the answers of the workloads. Python writes the same sentence with the defaults.
+  // The fields above the answer cards, which stand for those of the what-if analysis. Returns a function that shows the values of these.
+  function createPrices() {
+    const prices = document.querySelector('[data-panel="prices"]');
+    prices.hidden = false;
+    prices.addEventListener("submit", (event) => event.preventDefault());
+    prices.addEventListener("input", ({ target: { name, value } }) => {
+      const field = document.querySelector('[data-panel="what-if"]').elements[name];
+      field.value = value;
+      field.dispatchEvent(new Event("input", { bubbles: true }));
+    });
+    return (fields) => {
+      for (const field of prices.elements) if (field !== document.activeElement) field.value = fields[field.name].value;
+    };
+  }
+
+  // The cost in the answer cards and the answers of the workloads. Python writes the same sentences with the defaults.
   function stateCosts({ price, carbon, pue }) {
     for (const answer of document.querySelectorAll("[data-joules-per-item]")) {
       const kwh = (answer.dataset.joulesPerItem * 1e6 * pue) / 3.6e6;
       const parts = { eur: number(kwh * price), gco2e: number(kwh * carbon), price, carbon, pue };
-      answer.textContent = about.cost_sentence.replace(/\{(\w+)\}/g, (_, key) => parts[key]);
+      const template = "brief" in answer.dataset ? about.cost_in_brief : about.cost_sentence;
+      answer.textContent = template.replace(/\{(\w+)\}/g, (_, key) => parts[key]);
     }
   }
 

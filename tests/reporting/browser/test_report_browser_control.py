@@ -295,7 +295,10 @@ def test_scope_of_nodes_shows_the_energy_that_node_meters_measured(node_page: An
     page, compare = node_page, "resnet50-train-compare"
     reported = {id: read_rows(page, id) for id in (RESULTS, compare)}
     nodes = {row["cap_w"]: row for row in read_rows(page, "resnet50-train-nodes")}
+    notice = page.locator("[data-node-scope]")
+    assert notice.is_hidden()
     choose(page, "scope of energy", "node")
+    assert "The cards show the energy of the accelerators." in notice.inner_text()
     assert read_count(page) == "2 of 3 results, 1 without a node meter hidden"
     shown = page.evaluate("id => wattmark.visible(id)", RESULTS)
     assert {row["cap_w"] for row in shown} == nodes.keys() == {500, 700}

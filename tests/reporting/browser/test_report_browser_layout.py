@@ -114,6 +114,15 @@ def test_small_charts_are_whole_and_with_the_line_of_trust_on_the_first_page_of_
     assert trust["y"] + trust["height"] <= PAPER_PX["height"]
 
 
+def test_sentences_that_workloads_share_are_printed_once(small_charts: Any) -> None:
+    shared = small_charts.locator(".shared")
+    assert shared.filter(visible=True).count() == shared.count() >= 8
+    small_charts.emulate_media(media="print")
+    texts = shared.filter(visible=True).all_inner_texts()
+    small_charts.emulate_media(media="screen")
+    assert len(texts) == len(set(texts)) == 2
+
+
 def test_address_that_is_the_text_of_its_link_is_printed_once(small_charts: Any) -> None:
     small_charts.emulate_media(media="print")
     links = small_charts.locator("#methods a[href^=http]").evaluate_all(

@@ -123,6 +123,53 @@ def test_reader_finds_the_evidence_of_a_number(page: Any, whole_report: Path) ->
     assert (bundle / "samples.csv.gz").is_file()
 
 
+def test_reader_finds_the_batch_size_of_least_energy_that_was_measured(
+    page: Any, whole_report: Path
+) -> None:
+    after(page, link(page, "ResNet-50 training"))
+    load = page.locator("#resnet50-train .questions div").filter(has_text="Which load is most")
+    sync_api.expect(load).to_be_in_viewport(ratio=1)
+    models, batch = re.findall(r"inference of (\d+) image models: batch size (\d+)", GUIDE)[0]
+    assert "No sweep over batch size of this workload has been submitted." in load.inner_text()
+    assert f"Inference of {models} image models was measured" in load.inner_text()
+    assert f"batch size {batch} needs the least energy in the median" in load.inner_text()
+    assert "interval" in load.inner_text()
+    load.get_by_role("link").click()
+    page.wait_for_url("**/report-image-inference.html#batches")
+    sync_api.expect(page.locator("#batches")).to_be_in_viewport()
+
+
+def test_reader_finds_what_publications_say_that_the_node_adds(page: Any) -> None:
+    after(page, link(page, "ResNet-50 training"))
+    node = page.locator("#resnet50-train .questions div").filter(has_text="How much does the node")
+    sync_api.expect(node).to_be_in_viewport(ratio=1)
+    (bound,) = re.findall(r"at least (\d+) W beside each H100 \(Latif et al. 2024\)", GUIDE)
+    assert "No node meter measured this setting." in node.inner_text()
+    assert f"at least {bound}\u202fW in Latif et al. 2024" in node.inner_text()
+
+
+def test_reader_finds_the_cost_at_own_prices_on_the_answer_cards(page: Any) -> None:
+    prices = page.locator("[data-panel=prices]")
+    cost = page.locator('.card[data-workload="llama3-8b-serve"] [data-joules-per-item]')
+    eur, grams = re.findall(r"a million tokens: ([\d.]+) EUR and ([\d.]+) g CO2e", GUIDE)[0]
+    default_text = cost.inner_text()
+    assert default_text == f"{eur}\u202fEUR and {grams}\u202fg\u202fCO2e."
+    after(
+        page,
+        lambda: prices.get_by_label("EUR/kWh").fill("0.5"),
+        lambda: prices.get_by_label("CO2e/kWh").fill("100"),
+    )
+    sync_api.expect(cost).to_be_in_viewport(ratio=1)
+    kwh = float(cost.get_attribute("data-joules-per-item")) * 1e6 * 1.3 / 3.6e6
+    assert cost.inner_text() == (f"{kwh * 0.5:.5f}\u202fEUR and {kwh * 100:.3f}\u202fg\u202fCO2e.")
+    assert page.get_by_label("energy price").input_value() == "0.5"
+    assert "price=0.5" in page.url and "carbon=100" in page.url
+    page.get_by_label("energy price").fill("0.25")
+    page.get_by_label("carbon intensity").fill("400")
+    assert cost.inner_text() == default_text, "the sentence of the page and that of Python agree"
+    assert prices.get_by_label("EUR/kWh").input_value() == "0.25"
+
+
 def test_reader_finds_what_a_token_costs_at_own_prices(page: Any) -> None:
     answer = page.locator("#llama3-8b-serve [data-joules-per-item]")
     default_text = answer.inner_text()

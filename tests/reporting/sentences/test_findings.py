@@ -23,6 +23,7 @@ from reporting.sentences import operating_points
 from reporting.sentences.cards import build_card
 from reporting.sentences.charts import list_titles
 from reporting.sentences.findings import build_findings
+from reporting.sentences.other_sources import OtherSources
 from reporting.sentences.trust import build_trust_line
 from rules.finding import Finding, Severity
 from rules.workloads import workloads
@@ -144,7 +145,7 @@ def test_node_share_is_assumed_without_a_node_meter() -> None:
 def test_best_load_names_ties_and_missing_sweeps(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [make_run_row(rate, "a", batch_size=batch) for batch, rate in ((64, 500), (128, 1000))]
     assert answer(rows[:1])["load"] == (
-        "No sweep over batch size was measured, so the most efficient one is not known.",
+        "No sweep over batch size of this workload has been submitted.",
     )
     for sweep_rows, sentence in (
         (
@@ -161,6 +162,16 @@ def test_best_load_names_ties_and_missing_sweeps(monkeypatch: pytest.MonkeyPatch
         sweep = make_axis_sweep(sweep_rows)
         monkeypatch.setattr(operating_points, "find_axis_sweeps", lambda axis, rows, s=sweep: [s])
         assert answer(sweep_rows)["load"] == (sentence,)
+
+
+def test_images_have_the_batch_sizes_of_studies_and_all_workloads_the_nodes_of_papers() -> None:
+    sources = OtherSources(("Batch size 32.",), ("At least 290 W.",))
+    rows = [make_run_row(1000, "a")]
+    for workload, load in ((RESNET, ["Batch size 32."]), (workloads()["llama3-8b-serve"], [])):
+        findings = build_findings(workload, rows, [], measure_spread(rows), sources)
+        questions = {question.id: question for question in findings.questions}
+        assert list(questions["load"].shared) == load
+        assert questions["node"].shared == ("At least 290 W.",)
 
 
 def test_load_of_a_run_that_may_not_win_is_not_stated(monkeypatch: pytest.MonkeyPatch) -> None:
