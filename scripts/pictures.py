@@ -2,9 +2,9 @@
 
     python scripts/pictures.py
 
-The page shows submissions/ and the simulated sweeps, so run `make simulated-sweep` first. The
-script needs pdftoppm and Chromium, by default /usr/bin/chromium. The environment variable CHROMIUM
-names another one.
+The pictures show a report on submissions/. That of sweeps shows one with the simulated sweeps too,
+so run `make simulated-sweep` first. The script needs pdftoppm and Chromium, by default
+/usr/bin/chromium. The environment variable CHROMIUM names another one.
 """
 
 import os
@@ -38,6 +38,8 @@ class Picture:
     scale: float = 1
     printed_page: int | None = None
     """The page on paper, from 1; None for a picture of the screen."""
+    has_simulated: bool = False
+    """Whether the report has the simulated sweeps too."""
 
 
 PICTURES = (
@@ -45,7 +47,7 @@ PICTURES = (
     Picture("report-dark", 1440, 1200, colours="dark"),
     Picture("report-phone", 390, 1500, section="answer", scale=1.5),
     Picture("report-print", 1440, 900, printed_page=2),
-    Picture("report-sweeps", 1440, 1350, section=DEMO),
+    Picture("report-sweeps", 1440, 1350, section=DEMO, has_simulated=True),
 )
 
 
@@ -60,17 +62,22 @@ def main() -> None:
         tempfile.TemporaryDirectory(dir=ROOT / "build") as scratch,
         sync_playwright() as playwright,
     ):
-        page = Path(scratch) / "report.html"
-        subprocess.run(
-            [Path(sys.executable).parent / "bench-report", "submissions", SIMULATED, "--out", page],
-            cwd=ROOT,
-            check=True,
+        committed, with_simulated = (
+            Path(scratch) / f"{name}.html" for name in ("committed", "all")
         )
+        make_report(committed, "submissions")
+        make_report(with_simulated, "submissions", SIMULATED)
         browser = playwright.chromium.launch(
             executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
         )
         for picture in PICTURES:
-            take_picture(browser, page, picture)
+            take_picture(browser, with_simulated if picture.has_simulated else committed, picture)
+
+
+def make_report(page: Path, *paths: str | Path) -> None:
+    """Make a report on these paths."""
+    bench_report = Path(sys.executable).parent / "bench-report"
+    subprocess.run([bench_report, *paths, "--out", page], cwd=ROOT, check=True)
 
 
 def take_picture(browser: Browser, page: Path, picture: Picture) -> None:
