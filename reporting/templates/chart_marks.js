@@ -6,7 +6,7 @@
     const { text, interval } = window.wattmark;
     return table.columns
       .filter((column) => !column.hidden && text(column, row) !== "")
-      .map((column) => [column.title, text(column, row) + (column.unit ? ` ${column.unit}` : ""), interval(column, row)]);
+      .map((column) => [column.title, text(column, row) + (column.unit ? ` ${column.unit}` : ""), interval(column, row), row[column.note_key] ?? ""]);
   }
 
   const listReasons = (row) => [row.doubt, row.implausible, row.withheld].filter(Boolean);
