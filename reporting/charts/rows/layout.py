@@ -15,6 +15,8 @@ _NAME_PX = (7, 20)
 """Where the name of a row is, above the middle of the row."""
 _LETTER_PX = 7
 """More than the mean width of a letter in the name of a row."""
+_MAX_LETTERS = 120
+"""Letters of the name of a row that a chart writes. Few names of so many fit into its width."""
 _SPAN_PX = 16
 """Height of a shaded span, below the name of its row."""
 COMPARED = "!datum.doubt && !datum.withheld && !datum.implausible"
@@ -63,9 +65,12 @@ def _put_on_rows(base: Any, name: str = _NAME) -> Any:
 
 def write_names(base: Any) -> Any:
     """Write the name of each row above its marks, so that there is room for it on a phone too."""
+    # To fit a name of 4 096 letters into the width, the renderer needs seconds.
+    end = f"'…' + slice(datum.name, -{_MAX_LETTERS})"
     # Several marks of a row have one name.
     return (
         base.transform_aggregate(groupby=["place", "name"])
+        .transform_calculate(name=f"length(datum.name) > {_MAX_LETTERS} ? {end} : datum.name")
         .mark_text(**NAME_STYLE)
         .encode(text=alt.Text("name:N"))
     )
