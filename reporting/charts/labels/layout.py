@@ -16,7 +16,7 @@ the font."""
 _NARROW_LETTERS = " \u00b7."
 _GAPS_PX = (2.5, 4.0, 5.5)
 """Distances of a label from the edge of its point."""
-_LEADER_GAPS_PX = (12.0, 18.0, 26.0)
+_LEADER_GAPS_PX = (7.0, 12.0, 18.0, 26.0)
 """Distances of a label that a line joins to its point."""
 _LEADER_END_PX = 1.5
 """Distance of the line from the edge of the point."""
