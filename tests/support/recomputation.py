@@ -338,6 +338,11 @@ def list_evidence(page: ReportPage, result: Result) -> Numbers:
     }
 
 
+def list_printed_figure(page: ReportPage, result: Result) -> Numbers:
+    """Of a printed figure that no run has the settings of."""
+    return {"printed": result.numbers[RATE]}
+
+
 Source = Callable[[ReportPage, Result], Numbers]
 SOURCES: Mapping[str, Source] = {
     "results": add_relative_figures,
@@ -355,6 +360,7 @@ SOURCES: Mapping[str, Source] = {
     "work": compute_fixed_work_row,
     "what-if": compute_planning_row,
     "evidence": list_evidence,
+    "like": list_printed_figure,
 }
 """The function that computes the numbers of a row, by the kind of its table. Rows of the kinds in
 `SOURCES_BY_ROW` name a figure, on which their function depends."""
