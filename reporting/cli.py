@@ -156,10 +156,8 @@ def main(
         # Fail before the check, which may take minutes.
         with open_drawing() as drawing, _name_unwritable(out):
             data_exports = _prepare_outputs(out, parquet, archive, paths, local)
-            earlier = None
-            if since is not None:
-                show_step("checking the earlier round")
-                earlier = collect_earlier(since, paths, keyring, local)
+            show_step("checking the bundles" if since is None else "checking the earlier round")
+            earlier = None if since is None else collect_earlier(since, paths, keyring, local)
             show_step("checking the bundles")
             shipped = list_shipped_figures(paths) if published else []
             collected = collect(

@@ -1,6 +1,6 @@
 """The page of trends: efficiency of boards, and FLOPs and energy of models, over time."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from pathlib import Path
@@ -91,19 +91,7 @@ def describe_trends(page: TrendsPage, now: datetime) -> Json:
         "front": [[m.model, m.gflops, m.accuracy_pct] for m in figures.front],
         "human_power_w": HUMAN_POWER_W,
         "estimators": list(_list_estimators()),
-        "boards": [
-            {
-                "name": board.board,
-                "precision": board.precision,
-                "adapted": board.adapted,
-                "date": board.launched.isoformat(),
-                "year": _to_year(board.launched),
-                "gflops_per_w": board.gflops_per_w,
-                "status": board.status,
-            }
-            for board in page.study.boards
-            if board.table == "J.9"
-        ],
+        "boards": list(_describe_published_boards(page)),
         "models": list(_describe_models(page)),
         "own_boards": [
             {
@@ -161,6 +149,20 @@ def _list_estimators() -> Sequence[Json]:
                 break
     about = "FLOPs / efficiency of the trend of boards at a date"
     return [{"label": "trend at a date", "about": about, "joules_per_gflop": None}, *boards]
+
+
+def _describe_published_boards(page: TrendsPage) -> Iterator[Json]:
+    for board in page.study.boards:
+        if board.table == "J.9":
+            yield {
+                "name": board.board,
+                "precision": board.precision,
+                "adapted": board.adapted,
+                "date": board.launched.isoformat(),
+                "year": _to_year(board.launched),
+                "gflops_per_w": board.gflops_per_w,
+                "status": board.status,
+            }
 
 
 def _describe_models(page: TrendsPage) -> Sequence[Json]:

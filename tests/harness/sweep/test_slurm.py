@@ -74,20 +74,8 @@ AWKWARD = ["--option", "note=it's $(touch pwned); `touch pwned`", "--out", "my r
 
 @pytest.mark.parametrize("nodes", [1, 2])
 def test_tasks_of_the_array_make_each_run_of_the_plan_once(tmp_path: Path, nodes: int) -> None:
-    asked = [
-        "--caps",
-        "200:400:100",
-        "--gpus",
-        "1,2",
-        "--repeat",
-        2,
-        "--nodes",
-        nodes,
-        "--batch",
-        64,
-        *AWKWARD,
-    ]
-    path = script(tmp_path, *asked)
+    axes = ("--caps", "200:400:100", "--gpus", "1,2", "--repeat", 2)
+    path = script(tmp_path, *axes, "--nodes", nodes, "--batch", 64, *AWKWARD)
     hosts = "".join(f"echo node-{letter}; " for letter in "abc"[:nodes])
     environment = commands_on_path(tmp_path, bench_submit=CALLED, srun=SRUN, scontrol=hosts)
     assert (
