@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.console_blocks import list_blocks
+from support.console.blocks import list_blocks
 
 ROOT = Path(__file__).parents[2]
 MEASURED = sorted(result.parent for result in (ROOT / "submissions/reference").rglob("result.json"))

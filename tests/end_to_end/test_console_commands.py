@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 import pytest
-from support.console_blocks import (
+from support.console.blocks import (
     EXECUTED_BY,
     MARKS,
     PAGES,

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.console_blocks import list_blocks
+from support.console.blocks import list_blocks
 from support.lazy_module import LazyModule
 
 from checker.engine import judge

@@ -1,5 +1,5 @@
 """The blocks of commands in README.md and docs/ are executed, each page in a clone of its own, and
-print what the page shows, up to numbers, times, digests and ids. tests/support/console_blocks.py
+print what the page shows, up to numbers, times, digests and ids. tests/support/console/blocks.py
 describes the marks of blocks that another test executes, or that need what no test has."""
 
 import gzip
@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 from conftest import make_key
 from rich.console import Console
-from support.console_blocks import (
+from support.console.blocks import (
     EXECUTED_BY,
     GAP,
     PAGES,
@@ -33,7 +33,7 @@ from support.console_blocks import (
     mask_values,
     match_lines,
 )
-from support.console_preparations import PREPARATIONS
+from support.console.preparations import PREPARATIONS
 
 from checker.command_line.config import CONFIG_FILE, SITE_VARIABLE
 from harness.run.command import run_pre_check

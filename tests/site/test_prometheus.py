@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.console_blocks import list_blocks, match_lines
+from support.console.blocks import list_blocks, match_lines
 
 from harness.power.sampler import LatestReading
 from harness.power.sources import open_source

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.console_blocks import list_blocks, match_lines
+from support.console.blocks import list_blocks, match_lines
 
 pytestmark = [
     pytest.mark.skipif(

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 import pytest
-from support.console_blocks import list_blocks
+from support.console.blocks import list_blocks
 
 PAGE = Path(__file__).parents[2] / "docs/install.md"
 (BLOCK,) = (b for b in list_blocks(PAGE) if str(b.detail).endswith("/test_shell_completion.py"))
