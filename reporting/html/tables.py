@@ -70,7 +70,11 @@ class TableMarkup:
             self._render_head(replace(column, about="") if compact else column)
             for column in columns
         )
-        body = "".join(self._render_row(table, row, columns) for row in table.rows)
+        # A compact table is beside its table, so one of them links to the bundles.
+        has_bundle_links = table.id.endswith("-results") and bool(compact or not table.compact_keys)
+        body = "".join(
+            self._render_row(table, row, columns, has_bundle_links) for row in table.rows
+        )
         # The browser lays out rows when the reader scrolls to them, and reserves 40 px each before.
         lazy_layout = (
             f' long" style="contain-intrinsic-size: auto {40 * len(table.rows)}px'
@@ -94,14 +98,20 @@ class TableMarkup:
             f'data-key="{escape(column.key)}">{escape(column.title)}{unit}</th>'
         )
 
-    def _render_row(self, table: ReportTable, row: TableRow, columns: Sequence[Column]) -> str:
+    def _render_row(
+        self,
+        table: ReportTable,
+        row: TableRow,
+        columns: Sequence[Column],
+        has_bundle_links: bool,
+    ) -> str:
         classes = [str(row.get("standing") or ""), "implausible" if row.get("implausible") else ""]
         classes.append("unenforced" if row.get("doubt") else "")
         anchor = (
             f" id={self.evidence_anchors[str(row['bundle'])]}" if table.id == "evidence" else ""
         )
         first, *rest = columns
-        head = self._render_cell(table, first, row)
+        head = self._render_cell(first, row, has_bundle_links)
         # In a table without a column of evidence, the name of the row links to it.
         if row.get("bundle") and not any(map(_has_links, columns)):
             head = f"<a href=#{self.evidence_anchors[str(row['bundle'])]}>{head}</a>"
@@ -110,7 +120,7 @@ class TableMarkup:
         cells = [f"<th scope=row>{head}"]
         cells += [
             f"<td{_EVIDENCE_CLASS if _has_links(column) else ''}>"
-            f"{self._render_cell(table, column, row)}"
+            f"{self._render_cell(column, row, has_bundle_links)}"
             for column in rest
         ]
         class_names = " ".join(filter(None, classes))
@@ -125,9 +135,9 @@ class TableMarkup:
         )
         return f"<tr{class_attribute}{anchor}>{''.join(cells)}"
 
-    def _render_cell(self, table: ReportTable, column: Column, row: TableRow) -> str:
+    def _render_cell(self, column: Column, row: TableRow, has_bundle_links: bool) -> str:
         if column.form == "evidence":
-            return self._render_evidence(column, row, brief=not table.id.endswith("-results"))
+            return self._render_evidence(column, row, brief=not has_bundle_links)
         if column.form == "findings":
             return self._render_findings(column, row)
         value = format_value(column, row)
@@ -152,8 +162,8 @@ class TableMarkup:
         """Links to the bundle and to its evidence on the page, or to the paper, with the reasons
         why the row is excluded from comparison.
 
-        A `brief` cell has no link to the bundle, because the table of results has it for every
-        row.
+        A `brief` cell has no link to the bundle, because the compact table of results has it for
+        every row.
         """
         parts = []
         bundles = str(row["bundle"]).split() if row.get("bundle") else []
@@ -196,7 +206,7 @@ class TableMarkup:
         items = Markup("").join(
             self._render_item(f, self.evidence_anchors[bundle]) for f in findings
         )
-        details = Markup('<details><summary>{}</summary><ul class="findings">{}</ul></details>')
+        details = Markup('<details><summary>{}</summary><ul>{}</ul></details>')
         return html + details.format(format_value(column, row), items)
 
     def _render_item(self, finding: Finding, anchor: str) -> Markup:
@@ -206,7 +216,7 @@ class TableMarkup:
         anchors.append(anchor)
         if len(anchors) <= _MAX_FULL_REPEATS:
             return format_finding(finding)
-        return Markup("<li>{}: <a href=#{}>same text as here</a></li>").format(
+        return Markup("<li>{}: <a href=#{}>as above</a></li>").format(
             _format_finding_head(finding), anchors[0]
         )
 

@@ -361,7 +361,7 @@ def test_what_many_bundles_are_told_is_said_in_full_a_few_times(report: Report) 
     assert told[:5] == full and {item.text for item in full} == {full[0].text}
     assert {(item.text, next(item.find("a")).attributes["href"]) for item in brief} == {
         (
-            "note M112 environment.json /container: same text as here",
+            "note M112 environment.json /container: as above",
             f"#{lines[0].element.attributes['id']}",
         )
     }
