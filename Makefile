@@ -53,7 +53,7 @@ test-kill: setup
 
 # What needs root, servers or programs of a site: Slurm, ReFrame, a documentation site, notebooks.
 test-site: .venv/site-ready
-	$(BIN)/pytest -o addopts= -n 2 --dist loadgroup tests/site
+	$(BIN)/pytest -o addopts= -n $(WORKERS) --dist loadgroup tests/site
 
 .venv/site-ready: .venv/ready
 	$(BIN)/python -m pip install $(INSTALL) $(CONSTRAINT) --editable '.[site]'

@@ -206,7 +206,7 @@ class TableMarkup:
         items = Markup("").join(
             self._render_item(f, self.evidence_anchors[bundle]) for f in findings
         )
-        details = Markup('<details><summary>{}</summary><ul>{}</ul></details>')
+        details = Markup("<details><summary>{}</summary><ul>{}</ul></details>")
         return html + details.format(format_value(column, row), items)
 
     def _render_item(self, finding: Finding, anchor: str) -> Markup:
