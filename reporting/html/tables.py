@@ -70,7 +70,7 @@ class TableMarkup:
             self._render_head(replace(column, about="") if compact else column)
             for column in columns
         )
-        # A compact table is beside its table, so one of them links to the bundles.
+        # A table and its compact form stand together. Only the compact one links to the bundles.
         has_bundle_links = table.id.endswith("-results") and bool(compact or not table.compact_keys)
         body = "".join(
             self._render_row(table, row, columns, has_bundle_links) for row in table.rows

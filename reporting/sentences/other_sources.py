@@ -48,16 +48,14 @@ def describe_batch_sizes(studies: Sequence[StudyRecord]) -> list[str]:
         for result in study.results
         if result.setup.provenance == "measured"
     ]
-    found = [
-        (findings, setup, models)
-        for setup, results in group_by_setup(measured).items()
-        for models in [[result for result in keep_sound(results) if len(result.batches) > 1]]
-        if (findings := find_batch_findings(models)) is not None
-    ]
-    if not found:
-        return []
-    findings, setup, models = max(found, key=lambda entry: len(entry[2]))
-    return [_describe_setup(findings, setup, models)]
+    sentences_by_count: dict[int, str] = {}
+    for setup, results in group_by_setup(measured).items():
+        models = [result for result in keep_sound(results) if len(result.batches) > 1]
+        findings = find_batch_findings(models)
+        if findings is not None:
+            sentence = _describe_setup(findings, setup, models)
+            sentences_by_count.setdefault(len(models), sentence)
+    return [sentences_by_count[max(sentences_by_count)]] if sentences_by_count else []
 
 
 def _describe_setup(findings: BatchFindings, setup: Setup, models: Sequence[ModelResult]) -> str:

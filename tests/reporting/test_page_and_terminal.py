@@ -3,22 +3,13 @@
 from pathlib import Path
 
 import pytest
-from support.sweep_runs import FakeRuns, save_sweep
+from support.sweep_runs import GAINS, FakeRuns, save_sweep
 
 from harness.run import command
 from harness.sweep import run as sweep
 from reporting.collect import collect
 from reporting.page_model import build_page_model
 from reporting.report_table import ReportTable
-
-GAINS = (
-    "energy_gain_percent",
-    "extra_time_percent",
-    "gain_minus_extra_time_points",
-    "edp_gain_percent",
-    "eds_gain_k15_percent",
-    "eds_gain_k2_percent",
-)
 
 
 @pytest.fixture

@@ -117,8 +117,8 @@ def test_chart_holds_the_rows_and_titles_of_its_table(page: Element) -> None:
     built = {chart.id: chart for table in by_id.values() for chart in build_charts(table)}
     for id, figure in drawn.items():
         table = by_id[figure.attributes["data-table"]]
-        told = PIXELS.sub("", json.dumps(specs[id]))
-        assert f'"{table.id}"' in told, "its data is that of the table"
+        spec_text = PIXELS.sub("", json.dumps(specs[id]))
+        assert f'"{table.id}"' in spec_text, "its data is that of the table"
         chart = built[id]
         assert chart.table.id == table.id
         title, plot = next(figure.find("h3")).text, next(figure.find("div", class_="plot"))
@@ -128,7 +128,7 @@ def test_chart_holds_the_rows_and_titles_of_its_table(page: Element) -> None:
         for row in table.rows:
             for key in (RATE, JOULES, "median_w"):
                 if isinstance(row.get(key), float) and row[key] not in (0, 1):
-                    assert f"{row[key]}" not in told, "a spec holds no number of its own"
+                    assert f"{row[key]}" not in spec_text, "a spec holds no number of its own"
 
 
 def said(value: object) -> str:

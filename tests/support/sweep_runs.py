@@ -28,6 +28,16 @@ BOARDS = Machine(
     CAP_MW / 1e3,
 )
 
+GAINS = (
+    "energy_gain_percent",
+    "extra_time_percent",
+    "gain_minus_extra_time_points",
+    "edp_gain_percent",
+    "eds_gain_k15_percent",
+    "eds_gain_k2_percent",
+)
+"""The columns of gains in the tables of sweeps."""
+
 
 def invoke(*arguments: object) -> Result:
     return CliRunner().invoke(main, ["sweep", *map(str, arguments)])

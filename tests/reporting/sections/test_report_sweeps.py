@@ -8,6 +8,7 @@ from conftest import Submissions
 from support.bundles import rederive
 from support.report.html import Element, Line, Report, list_table_ids, read_embedded, read_lines
 from support.report.report_runs import add_sweep, convert_to_baseline, make_run_at_cap
+from support.sweep_runs import GAINS
 
 from reporting.collect import collect
 from reporting.page_model import build_page_model
@@ -31,14 +32,6 @@ def point(evidence: EvidenceFrames) -> Point:
 
 SWEEPS, PEAKS = "resnet50-train-sweeps", "resnet50-train-peaks"
 FIGURES = ("items_per_s", "joules_per_item", "items_per_joule")
-GAINS = (
-    "energy_gain_percent",
-    "extra_time_percent",
-    "gain_minus_extra_time_points",
-    "edp_gain_percent",
-    "eds_gain_k15_percent",
-    "eds_gain_k2_percent",
-)
 
 
 def by_cap(page: Element) -> dict[str, Line]:

@@ -18,13 +18,13 @@ def list_changes(page: ReportPage, result: Result) -> Numbers:
 
 
 def compare_with_fastest(page: ReportPage, result: Result) -> Numbers:
-    own = combine_repeats(page, result)
+    setting = combine_repeats(page, result)
     base = max(list_settings(page, page.list_compared(result)), key=lambda n: n[RATE])
     percent = {
-        f"{prefix}_percent": comparison.relative_percent(own[key], base[key])
+        f"{prefix}_percent": comparison.relative_percent(setting[key], base[key])
         for prefix, key in COMPARED_COLUMNS
     }
-    return {**own, **percent}
+    return {**setting, **percent}
 
 
 def compare_with_baseline(page: ReportPage, result: Result) -> Numbers:
