@@ -25,7 +25,7 @@ from harness.run.session import RunFailed
 from harness.run.workers.launch import make_environment
 from harness.slurm.energy import open_account
 from harness.studies.boards.board_run import AnchorBatch
-from harness.studies.boards.work_queue import WorkQueue
+from harness.studies.boards.work_queue import WorkQueue, count_within_budget
 from harness.studies.bundle import gather_study
 from harness.studies.earlier import EarlierStudy, copy_base, find_earlier
 from harness.studies.plan import METHOD, RUNNING_SUFFIX, SessionPlan, SessionRecord, StudyPlan
@@ -78,7 +78,7 @@ def check(request: StudyRequest, resume: Path | None, out: Path) -> None:
         checks = StudyPreflight(request, out, earlier)
         errors = command.print_checks(checks)
         if checks.study_plan is not None and checks.machine is not None:
-            for line in describe_plan(checks.study_plan, checks.machine, earlier):
+            for line in describe_plan(checks.study_plan, checks.machine, earlier, request.budget_s):
                 command.print_line(line)
         if errors:
             raise command.summarize_failures(errors, "study")
@@ -97,17 +97,26 @@ def _find_earlier(
     return request, earlier, out if earlier.is_bundle else earlier.path.parent
 
 
-def describe_plan(plan: StudyPlan, machine: Machine, earlier: EarlierStudy | None) -> Iterator[str]:
-    """Yield lines that describe what is left to measure, and how long it takes."""
+def describe_plan(
+    plan: StudyPlan, machine: Machine, earlier: EarlierStudy | None, budget_s: float | None
+) -> Iterator[str]:
+    """Yield lines that describe what the session is expected to measure, and how long it takes."""
     work = plan.session_work
     remaining = list(work) if earlier is None else earlier.state.list_remaining(work)
-    yield f"{format_count(len(remaining), 'model')} to measure, in random order (seed {plan.seed}):"
-    yield from (f"  {place:4d}  {entry}" for place, entry in enumerate(remaining, 1))
     entry_s = _estimate_entry_s(plan, None if earlier is None else earlier.state)
+    start_s, end_s = estimate_start_s(plan.settings), estimate_end_s(plan.settings)
     boards = len(machine.devices)
-    total_s = len(remaining) * entry_s / boards
-    if remaining:
-        total_s += estimate_start_s(plan.settings) + estimate_end_s(plan.settings)
+    entries = remaining
+    if budget_s is not None:
+        count = count_within_budget(len(remaining), budget_s, start_s, entry_s, end_s, boards)
+        entries = remaining[:count]
+    yield f"{format_count(len(entries), 'model')} to measure, in random order (seed {plan.seed}):"
+    yield from (f"  {place:4d}  {entry}" for place, entry in enumerate(entries, 1))
+    if excess := len(remaining) - len(entries):
+        yield f"{format_count(excess, 'model')} beyond the budget, for a session with --resume"
+    total_s = len(entries) * entry_s / boards
+    if entries:
+        total_s += start_s + end_s
     yield (
         f"expected time: {format_minutes(total_s)} on {format_count(boards, 'board')}, assuming "
         f"{entry_s:.0f} s for each entry"

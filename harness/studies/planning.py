@@ -43,7 +43,7 @@ MIN_LADDER_S = 0.2
 BUILD_S, COMPILE_S = 12.0, 60.0
 """About the time to build a model, and that to compile it for all batch sizes."""
 LADDER_SIZES = 10
-"""About as many sizes has a ladder that stops early."""
+"""About as many batch sizes has a ladder that stops early."""
 START_S = 20.0
 """About the time until the worker has imported its libraries."""
 
@@ -239,7 +239,15 @@ def hash_implementation(name: str) -> str:
 def estimate_entry_s(settings: StudySettings) -> float:
     """About the time of an entry on an H200, before any is measured."""
     compile_s = COMPILE_S if set(settings.engines) & set(COMPILING_ENGINES) else 0.0
-    return BUILD_S + compile_s + LADDER_SIZES * 2.5 * settings.ladder_s + 2.3 * settings.long_s
+    ladder_s = _count_ladder_sizes(settings) * 2.5 * settings.ladder_s
+    return BUILD_S + compile_s + ladder_s + 2.3 * settings.long_s
+
+
+def _count_ladder_sizes(settings: StudySettings) -> int:
+    """About how many batch sizes a ladder has. With `full`, these are all sizes up to the largest;
+    the memory of the board allows some models fewer."""
+    sizes = settings.max_batch.bit_length()  # batch sizes double from 1
+    return sizes if settings.full else min(LADDER_SIZES, sizes)
 
 
 def estimate_start_s(settings: StudySettings) -> float:

@@ -18,11 +18,12 @@ class StudyView(View):
         super().__init__(console, log_path)
         self._done, self._total = done, total
 
-    def show_entry(self, record: EntryRecord, left_s: float) -> None:
-        """Print the line of a finished entry, and about how long the others take."""
+    def show_entry(self, record: EntryRecord, left_s: float | None) -> None:
+        """Print the line of a finished entry, and about how long the others take; None without
+        others."""
         self._done += 1
         place = f"{self._done} of {self._total}  {record.entry}"
-        left = f"; {format_minutes(left_s)} left" if left_s else ""
+        left = "" if left_s is None else f"; {format_minutes(left_s)} left"
         self.print_line(f"{place}: {describe_entry(record)}{left}")
 
 

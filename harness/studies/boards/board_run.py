@@ -180,7 +180,7 @@ class BoardRun:
         since_anchor, boards = 0, len(self._task.session.devices)
         while (entry := self._queue.take()) is not None:
             record = self._carry_out(sampler, entry, ModelMeter.measure_model, False)
-            self._queue.add_duration(record.duration_s)
+            self._queue.finish(entry, record.duration_s)
             self._view.show_entry(record, self._queue.estimate_left_s(boards))
             since_anchor += 1
             if since_anchor == self._task.plan.settings.anchor.every:

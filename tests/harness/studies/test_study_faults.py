@@ -226,6 +226,34 @@ def test_dry_run_lists_what_is_left_and_measures_nothing(faulty: Path, tmp_path:
     assert not (tmp_path / "out").exists()
 
 
+def dry_run(tmp_path: Path, *options: str) -> tuple[list[str], str]:
+    """The models that a dry run lists, and its output."""
+    arguments = ("--simulate", "h200", "--models", "vgg1*@224", "--dry-run", *options)
+    result = invoke(*arguments, "--seed", "1", "--out", str(tmp_path / "out"))
+    assert result.exit_code == 0, result.output
+    return re.findall(r"^ +\d+  (\S+)@224", result.output, re.MULTILINE), result.output
+
+
+def test_dry_run_follows_the_budget(tmp_path: Path) -> None:
+    models, _ = dry_run(tmp_path)
+    listed, output = dry_run(tmp_path, "--budget", "5m")
+    assert 0 < len(listed) < len(models) and listed == models[: len(listed)]
+    excess = len(models) - len(listed)
+    assert f"{excess} models beyond the budget, for a session with --resume" in output
+    minutes = re.search(r"expected time: about (\d+) min", output)
+    assert minutes and int(minutes[1]) <= 5
+    assert dry_run(tmp_path, "--budget", "10s")[0] == []
+    assert dry_run(tmp_path, "--budget", "9h")[0] == models
+
+
+def test_dry_run_expects_more_time_of_full_ladders(tmp_path: Path) -> None:
+    usual_s, full_s = (
+        int(re.search(r"assuming (\d+) s for each entry", dry_run(tmp_path, *options)[1])[1])
+        for options in ((), ("--full",))
+    )
+    assert full_s > usual_s
+
+
 def invoke(*arguments: str) -> Result:
     return CliRunner().invoke(main, ["study", "image-inference", *arguments])
 

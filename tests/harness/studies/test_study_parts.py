@@ -1,28 +1,32 @@
 """Parts of the harness of studies: the shared list, the samples of a bundle, and the settings."""
 
+import io
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 from harness.run.plan import PlanError, RunRequest
-from harness.studies.boards.work_queue import WorkQueue
+from harness.studies.boards.work_queue import WorkQueue, count_within_budget
 from harness.studies.plan import StudyEntry
 from harness.studies.planning import (
+    LADDER_SIZES,
     StudyRequest,
     choose_models,
+    estimate_entry_s,
     list_entries,
     make_settings,
     read_table,
 )
-from harness.studies.progress import describe_entry
+from harness.studies.progress import StudyView, describe_entry
 from harness.studies.records import EntryRecord, MeasuredPoint, PartWindow
 from harness.studies.samples import read_samples, select_near
 from rules.bundle_format.records import SAMPLE_COLUMNS
 from rules.bundle_format.study_records import LADDER, LONG
 from rules.protocol import STUDY_V1_0
-from rules.studies.declaration import MEASURED
+from rules.studies.declaration import MEASURED, SKIPPED
 
 ENTRIES = [StudyEntry(f"resnet{number}", 224, "cudagraph", "bf16") for number in range(5)]
 MS = 1_000_000
@@ -38,13 +42,70 @@ def test_budget_begins_no_entry_that_would_end_after_it() -> None:
     work = WorkQueue(ENTRIES, 90.0, 60.0, 10.0)
     assert work.take() == ENTRIES[0]
     # Measured entries tell more than the first estimate.
-    work.add_duration(80.0)
+    work.finish(ENTRIES[0], 80.0)
     assert work.take() is None
     assert work.estimate_left_s(boards=2) == pytest.approx(90.0, abs=1)
 
 
 def test_time_left_is_shared_by_the_boards() -> None:
     assert WorkQueue(ENTRIES, None, 60.0, 10.0).estimate_left_s(boards=2) == 150.0
+
+
+def test_time_left_contains_the_entries_in_work_until_the_last_is_measured() -> None:
+    work = WorkQueue(ENTRIES[:3], None, 60.0, 10.0)
+    first, second = work.take(), work.take()
+    assert first and second
+    assert work.estimate_left_s(boards=2) == pytest.approx(90.0, abs=1)
+    third = work.take()
+    work.finish(first, 60.0)
+    work.finish(second, 60.0)
+    # One board works, the other has no entry any more.
+    assert third and work.estimate_left_s(boards=2) == pytest.approx(60.0, abs=1)
+    work.finish(third, 60.0)
+    assert work.estimate_left_s(boards=2) is None
+
+
+def test_time_left_after_the_budget_is_that_of_the_entries_in_work() -> None:
+    work = WorkQueue(ENTRIES, 90.0, 60.0, 10.0)
+    first, second = work.take(), work.take()
+    assert first and second
+    work.finish(first, 500.0)
+    # The budget ends before the entry in work does.
+    assert work.take() is None
+    assert work.estimate_left_s(boards=2) == pytest.approx(500.0, abs=1)
+
+
+def test_line_of_an_entry_has_the_time_left_until_the_last_one(tmp_path: Path) -> None:
+    console = Console(file=io.StringIO(), width=200)
+    skipped = EntryRecord(
+        *(ENTRIES[0], SKIPPED, "no", 0, "GPU-1", False, None, (), {}, 0, 60 * 10**9, "")
+    )
+    with StudyView(console, tmp_path / "log", 0, 2) as view:
+        view.show_entry(skipped, 60.0)
+        view.show_entry(skipped, None)
+    first, last = (tmp_path / "log").read_text().splitlines()
+    assert first.endswith("skipped: no; about 60 s left")
+    assert last.endswith("skipped: no")
+
+
+def test_entries_within_a_budget_follow_the_boards() -> None:
+    def count(budget_s: float, boards: int = 1, entries: int = 100) -> int:
+        return count_within_budget(entries, budget_s, 50.0, 60.0, 10.0, boards)
+
+    # An entry begins if the budget holds 1.25 times its time and the last anchor.
+    assert [count(budget_s) for budget_s in (134.0, 135.0, 194.0, 195.0)] == [0, 1, 1, 2]
+    assert (count(195.0, boards=4), count(195.0, boards=4, entries=3)) == (8, 3)
+
+
+def test_expected_time_of_an_entry_follows_the_length_of_its_ladder() -> None:
+    usual, full = (make_settings(make_request(full=value)) for value in (False, True))
+    # Up to 8192 there are 14 batch sizes.
+    assert estimate_entry_s(full) - estimate_entry_s(usual) == pytest.approx(
+        (14 - LADDER_SIZES) * 2.5 * usual.ladder_s
+    )
+    assert estimate_entry_s(replace(usual, max_batch=4)) == estimate_entry_s(
+        replace(full, max_batch=4)
+    )
 
 
 def test_samples_between_windows_are_left_out() -> None:
