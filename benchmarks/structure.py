@@ -3,7 +3,7 @@
 python benchmarks/structure.py [--write] [DIRECTORY…]
 
 Each DIRECTORY is a checkout and gives one column; the default is this checkout. To compare with an
-earlier state, make a second checkout: `git worktree add /tmp/before COMMIT`. With --write the table
+earlier state, make a second checkout: `git worktree add ../before COMMIT`. With --write the table
 replaces the one in docs/development.md instead of being printed.
 
 Core code is what a user installs: the Python files of harness, reference, rules, checker and

@@ -1,8 +1,10 @@
 """The blocks of commands in README.md and docs/: each is executed by a test or has a mark, what the
 marks name is there, and the commands of all blocks exist with their options."""
 
+import os
 import re
 import shlex
+import subprocess
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -99,8 +101,32 @@ def test_mark_gives_a_reason(block: Block) -> None:
 
 
 @pytest.mark.parametrize("block", list_marked("executed by"), ids=get_place)
-def test_file_that_executes_a_block_names_its_page(block: Block) -> None:
-    assert block.page.name in (ROOT / str(block.detail)).read_text()
+def test_files_that_execute_a_block_name_its_page(block: Block) -> None:
+    assert block.tests
+    assert [path for path in block.tests if block.page.name not in path.read_text()] == []
+
+
+CI = ROOT / ".ci/run"
+
+
+def test_ci_makes_the_targets_of_its_blocks() -> None:
+    targets = re.findall(r"^make ([\w-]+)$", CI.read_text(), re.MULTILINE)
+    # Of a make that runs this test.
+    inherited = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")
+    process = subprocess.run(
+        ["make", "--dry-run", "--debug=basic", *targets],
+        cwd=ROOT,
+        env={name: value for name, value in os.environ.items() if name not in inherited},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    made = set(re.findall(r"Must remake target '([\w-]+)'", process.stdout))
+    texts = [block.text for block in list_marked("executed by") if CI in block.tests]
+    lines = [line for text in texts for line in text.splitlines()]
+    commands = {line.partition("#")[0].strip() for line in lines}
+    assert len(commands) > 5
+    assert commands - {f"make {target}" for target in made} == set()
 
 
 @pytest.mark.parametrize("block", list_marked("executed with"), ids=get_place)

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.console.blocks import list_blocks
+from support.console.blocks import list_blocks_of
 from support.lazy_module import LazyModule
 
 from checker.engine import judge
@@ -29,11 +29,7 @@ pytestmark = pytest.mark.xdist_group("torch")  # one test process imports it
 torch = LazyModule("torch")
 
 
-(BLOCK,) = (
-    block
-    for block in list_blocks(GUIDE)
-    if str(block.detail).endswith("/test_own_implementation.py")
-)
+(BLOCK,) = list_blocks_of(__file__, GUIDE)
 PATH, _, *PAGE_COMMAND = shlex.split(BLOCK.text.replace("\\\n", ""), comments=True)
 """The import path of the page, and the arguments of its run of the template in smoke size."""
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.console.blocks import list_blocks, match_lines
+from support.console.blocks import list_blocks_of, match_lines
 
 from harness.power.sampler import LatestReading
 from harness.power.sources import open_source
@@ -35,7 +35,7 @@ Values = dict[tuple[str, str | None], float]
 
 
 PAGE = Path(__file__).parents[2] / "docs/monitoring.md"
-(BLOCK,) = (b for b in list_blocks(PAGE) if str(b.detail).endswith("/test_prometheus.py"))
+(BLOCK,) = list_blocks_of(__file__, PAGE)
 RUN, SCRAPE = BLOCK.list_steps()
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.console.blocks import list_blocks, match_lines
+from support.console.blocks import list_blocks_of, match_lines
 
 pytestmark = [
     pytest.mark.skipif(
@@ -28,12 +28,7 @@ DEADLINE_S = 90
 
 
 PAGE = ROOT / "docs/regression.md"
-PASSING, FAILING = (
-    step
-    for block in list_blocks(PAGE)
-    if str(block.detail).endswith("/test_reframe.py")
-    for step in block.list_steps()
-)
+PASSING, FAILING = (step for block in list_blocks_of(__file__, PAGE) for step in block.list_steps())
 VARIABLE = re.compile(r"-S (\w+)=('[^']*'|\S+)")
 PAGE_ARGUMENTS = [
     str(ROOT / word) if word.startswith("examples/") else word

@@ -14,10 +14,10 @@ import time
 from pathlib import Path
 
 import pytest
-from support.console.blocks import list_blocks
+from support.console.blocks import list_blocks_of
 
 PAGE = Path(__file__).parents[2] / "docs/install.md"
-(BLOCK,) = (b for b in list_blocks(PAGE) if str(b.detail).endswith("/test_shell_completion.py"))
+(BLOCK,) = list_blocks_of(__file__, PAGE)
 START = {
     name: line.partition("#")[0].strip()
     for name in ("bash", "zsh", "fish")

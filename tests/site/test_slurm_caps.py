@@ -5,6 +5,7 @@ The boards are those of the C library of the tests, under the real nvidia-ml-py.
 """
 
 import os
+import shlex
 import signal
 from collections.abc import Iterator
 from contextlib import suppress
@@ -15,6 +16,7 @@ from support.bindings.boards import FOUND_MW
 from support.bindings.build import SOURCES, needs_cc
 from support.bindings.fixtures import libraries as libraries
 from support.bindings.sandbox import SMOKE_RUN
+from support.console.blocks import list_blocks_of
 from support.kills import wait_for
 from support.slurm.cluster import JOB_TIMEOUT_S, Slurm
 from support.slurm.fixtures import slurm as slurm
@@ -27,6 +29,9 @@ pytestmark = [needs_cc, pytest.mark.xdist_group("slurm")]
 DEFAULT_LIMITS_MW = [FOUND_MW, FOUND_MW]
 RUN = ["bench-submit", *SMOKE_RUN, "--meter=nvidia_on_cpu"]
 METERS = SOURCES / "meters"
+PAGE = Path(__file__).parents[2] / "docs" / "sweep.md"
+(SUBMISSIONS,) = list_blocks_of(__file__, PAGE)
+_, SUBMIT_JOBS = (shlex.split(line, comments=True) for line in SUBMISSIONS.text.splitlines())
 LONG_EPOCH_S = 1
 
 
@@ -150,7 +155,7 @@ def test_script_run_by_hand_submits_jobs_whose_caps_the_prolog_sets(
     script = tmp_path / "sweep.sbatch"
     # In a process of its own, because meters are found once in a process.
     script.write_text(slurm.run("env", f"WATTMARK_SOURCES={METERS}", *command))
-    submitted = slurm.run("bash", script, cwd=tmp_path)
+    submitted = slurm.run(*SUBMIT_JOBS, cwd=tmp_path)
     jobs = [line.split()[-1] for line in submitted.splitlines()]
     assert len(jobs) == 2
     for number, job in enumerate(jobs):

@@ -1,9 +1,10 @@
 """Rendered scripts of `bench-submit sweep --slurm`, run by a real Slurm of two nodes."""
 
-import re
+import shlex
 from pathlib import Path
 
 import pytest
+from support.console.blocks import list_blocks_of
 from support.kills import wait_for
 from support.slurm.cluster import JOB_TIMEOUT_S, KILL_WAIT_S, NODES, Slurm
 from support.slurm.fixtures import slurm as slurm
@@ -20,13 +21,16 @@ from harness.run.plan import Plan
 
 pytestmark = pytest.mark.xdist_group("slurm")
 PAGE = Path(__file__).parents[2] / "docs" / "sweep.md"
+JOB_SCRIPT, SUBMISSIONS = (block.text for block in list_blocks_of(__file__, PAGE))
+SUBMIT_ARRAY, _ = (shlex.split(line, comments=True) for line in SUBMISSIONS.splitlines())
 
 
 def test_single_run_leaves_one_bundle_and_the_caps_that_it_found(
     slurm: Slurm, tmp_path: Path
 ) -> None:
-    script = write_sweep_script(tmp_path, "--caps", 400, "--epoch-seconds", 0.3)
-    job = slurm.submit(script, WATTMARK_SITE_CAP_W="700")
+    write_sweep_script(tmp_path, "--caps", 400, "--epoch-seconds", 0.3)
+    submit = ["env", "WATTMARK_SITE_CAP_W=700", *SUBMIT_ARRAY]
+    job = slurm.run(*submit, cwd=tmp_path).split()[-1]
     assert slurm.wait_for_state(f"{job}_0")["JobState"] == "COMPLETED", read_output(tmp_path)
     (result,) = read_results(tmp_path)
     assert result["slurm_job"]["site_cap"] == {"cap_w": 700, "source": "environment"}
@@ -74,7 +78,7 @@ def test_requeued_task_of_an_array_repeats_its_run_and_no_other(
 
 def test_requeued_sweep_in_one_job_resumes_its_plan(slurm: Slurm, tmp_path: Path) -> None:
     """The job script of docs/sweep.md."""
-    (text,) = re.findall(r"```sh\n(#!/bin/bash\n.*?)```", PAGE.read_text(), re.DOTALL)
+    text = JOB_SCRIPT
     for old, new in (
         ("submissions/CENTER/SYSTEM", f"{tmp_path}/out"),
         ("--gpus-per-node=4", "--gpus-per-node=1"),

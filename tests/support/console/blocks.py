@@ -24,9 +24,10 @@ blocks of the other pages."""
 
 MARKS = ("not executed", "executed by", "executed with", "checked against")
 """A mark is a comment above a block. `not executed: REASON`. `executed by TEST`: this file takes
-the commands from the page. `executed with OPTIONS`: the runs of the block have these further
-options, such as `--simulate h200`. `checked against BUNDLE`: the output is that of the run in this
-bundle. A block without a mark is executed as it is."""
+the commands from the page; several files have commas between them. `executed by .ci/run`: this
+script makes the targets of the block. `executed with OPTIONS`: the runs of the block have these
+further options, such as `--simulate h200`. `checked against BUNDLE`: the output is that of the run
+in this bundle. A block without a mark is executed as it is."""
 
 _BLOCK = re.compile(
     rf"(?:^ *<!-- (?P<mark>{'|'.join(MARKS)}):? (?P<detail>[^>]*?) *-->\n\n?)?"
@@ -62,6 +63,12 @@ class Block:
     def place(self) -> str:
         """The page and the line of the block, for messages."""
         return f"{self.page.relative_to(ROOT)}:{self.line}"
+
+    @property
+    def tests(self) -> list[Path]:
+        """The files of the mark `executed by`."""
+        names = self.detail.split(", ") if self.mark == "executed by" and self.detail else []
+        return [ROOT / name for name in names]
 
     @property
     def is_executed(self) -> bool:
@@ -105,6 +112,11 @@ def list_blocks(page: Path) -> list[Block]:
         )
         for match in _BLOCK.finditer(text)
     ]
+
+
+def list_blocks_of(test: str, page: Path) -> list[Block]:
+    """The blocks of a page that a test executes, given the `__file__` of this test."""
+    return [block for block in list_blocks(page) if Path(test) in block.tests]
 
 
 RUN_ID = re.compile(r"\b\d{8}T\d{6}Z-[\w.-]*?-[0-9a-f]{6}\b")
