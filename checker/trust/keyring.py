@@ -34,6 +34,13 @@ _LINE = re.compile(
     r"(?P<kind>(?:ssh|ecdsa|sk|rsa)-[a-z0-9@.-]+)[ \t]+(?P<blob>[A-Za-z0-9+/]+={0,2})(?:[ \t].*)?"
 )
 _OPTION = re.compile(r'([a-zA-Z-]+)(?:="((?:[^"\\]|\\.)*)")?(?:,|$)')
+_DATES = ("valid-after", "valid-before")
+_OPTIONS = ("cert-authority", "namespaces", *_DATES)
+_DATE = re.compile(
+    r"[0-9]{4}(0[1-9]|1[0-2])(0[1-9]|[12][0-9]|3[01])"
+    r"(([01][0-9]|2[0-3])[0-5][0-9]([0-5][0-9])?)?[Zz]?"
+)
+"""The dates that OpenSSH reads."""
 
 FileState = tuple[int, int, int]
 """Inode, time of the last change in ns and size in bytes of a file; zeros if there is none."""
@@ -50,6 +57,8 @@ class KeyringLine:
     """As ssh-keygen prints it: SHA256:…"""
     is_authority: bool = False
     """Whether the key signs certificates. Each certificate then names its principal."""
+    unread_option: str = ""
+    """An option that OpenSSH cannot read. Empty if it reads all."""
 
     @property
     def owner(self) -> str:
@@ -255,7 +264,19 @@ def _parse_line(text: str) -> KeyringLine | None:
         return None
     principals = tuple(filter(None, match["principals"].strip('"').split(",")))
     is_authority = "cert-authority" in options
-    return KeyringLine(principals, namespaces, compute_fingerprint(key), is_authority)
+    return KeyringLine(
+        principals, namespaces, compute_fingerprint(key), is_authority, _find_unread_option(options)
+    )
+
+
+def _find_unread_option(options: Mapping[str, str]) -> str:
+    """The first option with a name or a date that OpenSSH cannot read. Empty if there is none."""
+    for name, value in options.items():
+        if name not in _OPTIONS:
+            return name
+        if name in _DATES and not _DATE.fullmatch(value):
+            return f'{name}="{value}"'
+    return ""
 
 
 def compute_fingerprint(key: bytes) -> str:
@@ -272,6 +293,13 @@ def _check_line(text: str, line: KeyringLine | None) -> Iterator[tuple[str, str,
             "OpenSSH skips this line, so its key counts for nobody. Correct the line or remove it."
         )
         yield shorten(text), "PRINCIPALS OPTIONS KEYTYPE KEY", message
+        return
+    if line.unread_option:
+        yield (
+            f"the option {shorten(line.unread_option)}",
+            f"{', '.join(_OPTIONS)}; dates as 20261231, or 202612312359Z for UTC",
+            "OpenSSH skips this line, so its key counts for nobody. Correct the option.",
+        )
         return
     patterns = [p for p in line.principals if not PRINCIPAL.fullmatch(p)]
     if patterns:

@@ -1,8 +1,8 @@
 """A line of the keyring is ambiguous
 
 ## What it does
-Checks that OpenSSH can read each line of the keyring's `allowed_signers`, that the principals
-contain no `*`, `?` or `!`, and that `namespaces=` lists the roles of the key explicitly:
+Checks that OpenSSH can read each line of the keyring's `allowed_signers` with its options and dates
+(`valid-before="20261231"`), that the principals contain no `*`, `?` or `!`, and that `namespaces=` lists the roles of the key explicitly:
 `submission@wattmark`, `review@wattmark`, `withdrawal@wattmark`, `waiver@wattmark`.
 
 ## Why it is bad

@@ -230,6 +230,36 @@ def test_names_of_options_have_any_case_as_for_openssh(submissions: Submissions)
     assert judge(submissions.add()).signer == PRINCIPAL
 
 
+@pytest.mark.parametrize(
+    "option",
+    ['valid-before="2027-12-31"', 'valid-after="20261301"', 'valid-before=""', 'namespace="x"'],
+)
+def test_option_that_openssh_cannot_read_is_a_warning(
+    submissions: Submissions, option: str
+) -> None:
+    """OpenSSH skips the line, so the signature of the center is no good one."""
+    bundle = submissions.add()
+    write_option(submissions, option)
+    assert list_errors(judge(bundle)) == {"I107"}
+    (problem,) = read_keyring(submissions.keyring).problems
+    assert (problem.rule, problem.violation.pointer) == ("I124", "line 1")
+    assert problem.violation.found.startswith("the option '" + option[:9])
+
+
+@pytest.mark.parametrize("date", ["20991231", "209912312359", "20991231235959Z", "20990230z"])
+def test_dates_that_openssh_reads_are_no_problem(submissions: Submissions, date: str) -> None:
+    bundle = submissions.add()
+    write_option(submissions, f'valid-before="{date}"')
+    assert list_errors(judge(bundle)) == set()
+    assert read_keyring(submissions.keyring).problems == ()
+
+
+def write_option(submissions: Submissions, option: str) -> None:
+    """Add an option to the first line of the keyring."""
+    signers = submissions.keyring / "allowed_signers"
+    signers.write_text(signers.read_text().replace("namespaces=", f"{option},namespaces=", 1))
+
+
 def test_line_without_options_and_line_whose_key_is_no_base64(tmp_path: Path) -> None:
     public = make_key(tmp_path / "key").with_suffix(".pub").read_text().split()[1]
     (tmp_path / "allowed_signers").write_text(
