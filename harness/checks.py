@@ -12,6 +12,7 @@ from harness.container_image import CONTAINER_VARIABLE, find_container_image
 from harness.run.plan import MachineError, Plan
 from harness.system import EXTRAS, read_git_state
 from rules.boards import find_board
+from rules.checks.system.container_missing import has_digest
 
 MIN_FREE_BYTES = 100_000_000
 """More than the tables and the log of a run on eight accelerators take before they are packed."""
@@ -112,6 +113,14 @@ def check_container() -> Check:
             f"{CONTAINER_VARIABLE} is {image.handed_over}, and the {image.runtime} image here is "
             f"{image.digest}; the bundle records both",
             f"unset {CONTAINER_VARIABLE}, or set it to the digest of this image",
+        )
+    if image.declared is not None and not has_digest(image.declared):
+        return Check(
+            "container",
+            None,
+            f"{CONTAINER_VARIABLE} is {image.declared}, which names no digest, so the check will "
+            "note it (M112)",
+            f"set {CONTAINER_VARIABLE}=sha256:DIGEST (containers/README.md)",
         )
     if image.declared is not None:
         return Check("container", True, f"{image.runtime or 'image'} {image.declared}")

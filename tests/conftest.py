@@ -174,6 +174,7 @@ def chromium() -> str:
 def no_site_defaults(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Hide the files of defaults that the machine and its user have."""
     directory = tmp_path_factory.mktemp("config")
+    (directory / CONFIG_FILE).touch()
     variables = {"XDG_CONFIG_HOME": str(directory), SITE_VARIABLE: str(directory / CONFIG_FILE)}
     with mock.patch.dict(os.environ, variables):
         yield

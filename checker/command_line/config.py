@@ -60,7 +60,8 @@ def find_user_directory() -> Path:
 
 
 def list_config_files() -> tuple[Path, Path]:
-    """The file of the machine and that of the user. They may not exist."""
+    """The file of the machine and that of the user. They may not exist, except a file that
+    SITE_VARIABLE names."""
     site_file = Path(os.environ.get(SITE_VARIABLE) or SITE_FILE)
     return site_file, find_user_directory() / CONFIG_FILE
 
@@ -68,6 +69,12 @@ def list_config_files() -> tuple[Path, Path]:
 def read_site_defaults() -> SiteDefaults:
     """Read the files of defaults. Raises ConfigError."""
     defaults = SiteDefaults()
+    site_file = os.environ.get(SITE_VARIABLE)
+    # Without this check, a misspelt path would hide the defaults from all users.
+    if site_file and not Path(site_file).exists():
+        raise ConfigError(
+            f"{SITE_VARIABLE}={site_file}: there is no such file; correct or unset the variable"
+        )
     for file in list_config_files():
         defaults = replace(defaults, **dict(_read_file(file)))
     return defaults

@@ -99,7 +99,7 @@ EPOCH_COLUMNS: tuple[Column[EpochRecord], ...] = (
         lambda r: r.epoch.mfu,
     ),
 )
-"""The columns of `epochs`: one row per epoch of each accepted run."""
+"""The columns of `epochs`: one row per epoch of each run that passed."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The columns of `figures`: one row per accepted run and per published figure."""
+"""The columns of `figures`: one row per run that passed and per published figure."""
 
 from functools import partial
 from pathlib import Path

@@ -24,7 +24,7 @@ from rules.bundle import Bundle
 
 
 class Round:
-    """The accepted runs and published figures of a round as pandas data frames.
+    """The runs that passed and published figures of a round as pandas data frames.
 
     The columns of each frame are in docs/dataset.md, with dtype, unit and meaning. A result that
     may not be compared with others has `ranked` False and the reason in `doubt`, `implausible` or
@@ -64,13 +64,13 @@ class Round:
 
     @cached_property
     def figures(self) -> pd.DataFrame:
-        """One row per accepted run and per published figure: settings and figures with their 95 %
-        intervals."""
+        """One row per run that passed and per published figure: settings, and figures with their
+        95 % intervals."""
         return build_frame(FIGURE_COLUMNS, self._collected.rows)
 
     @cached_property
     def runs(self) -> pd.DataFrame:
-        """One row per accepted run: settings, system, trust, clocks and power readings."""
+        """One row per run that passed: settings, system, trust, clocks and power readings."""
         return build_frame(RUN_COLUMNS, list(self._run_rows.values()))
 
     @cached_property
@@ -81,7 +81,7 @@ class Round:
 
     @cached_property
     def epochs(self) -> pd.DataFrame:
-        """One row per epoch of each accepted run, also of discarded ones. The bundles are read
+        """One row per epoch of each run that passed, also of discarded ones. The bundles are read
         again on first access."""
         return build_frame(
             EPOCH_COLUMNS, [epoch for row in self._run_rows.values() for epoch in _read_epochs(row)]
@@ -105,7 +105,7 @@ class Round:
         for name in names:
             if name not in self._run_rows:
                 raise KeyError(
-                    f"{name}: no accepted run of this round; see the column bundle of runs"
+                    f"{name}: no run of this round that passed; see the column bundle of runs"
                 )
             row = self._run_rows[name]
             yield build_sample_frame(SampleRecord(row, _read_bundle(row)))

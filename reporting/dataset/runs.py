@@ -1,5 +1,5 @@
-"""The columns of `runs`: one row per accepted run, with its settings, its system, the trust in its
-evidence, and how its accelerators behaved."""
+"""The columns of `runs`: one row per run that passed, with its settings, its system, the trust in
+its evidence, and how its accelerators behaved."""
 
 from collections.abc import Callable, Iterable
 from typing import Any

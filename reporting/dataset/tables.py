@@ -33,19 +33,19 @@ class Table:
 TABLES = (
     Table(
         "figures",
-        "One row per accepted run and per published figure: settings, and figures with their 95 % "
-        "intervals.",
+        "One row per run that passed and per published figure: settings, and figures with their "
+        "95 % intervals.",
         FIGURE_COLUMNS,
     ),
     Table(
         "runs",
-        "One row per accepted run: settings, system, trust, clocks and power readings.",
+        "One row per run that passed: settings, system, trust, clocks and power readings.",
         RUN_COLUMNS,
     ),
-    Table("epochs", "One row per epoch of each accepted run.", EPOCH_COLUMNS),
+    Table("epochs", "One row per epoch of each run that passed.", EPOCH_COLUMNS),
     Table(
         "samples",
-        "One row per reading of an accelerator in each accepted run, as in the bundle.",
+        "One row per reading of an accelerator in each run that passed, as in the bundle.",
         SAMPLE_COLUMNS,
     ),
     Table(

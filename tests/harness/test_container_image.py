@@ -174,6 +174,16 @@ def test_a_digest_that_the_image_does_not_have_is_said_and_recorded(image, monke
     assert find().declared == f"wattmark-vision.sif@{DIGEST}" and check_container().ok
 
 
+def test_text_without_a_digest_is_recorded_and_doctor_says_so(root, monkeypatch):
+    monkeypatch.setenv("WATTMARK_CONTAINER", "wattmark:latest")
+    assert find().declared == "wattmark:latest"
+    output = " ".join(CliRunner().invoke(main, ["doctor"]).output.split())
+    assert "- container WATTMARK_CONTAINER is wattmark:latest, which names no digest" in output
+    monkeypatch.setenv("WATTMARK_CONTAINER", f"wattmark@{DIGEST}")
+    output = " ".join(CliRunner().invoke(main, ["doctor"]).output.split())
+    assert f"ok container image wattmark@{DIGEST}" in output
+
+
 def test_doctor_shows_the_image(image):
     output = " ".join(CliRunner().invoke(main, ["doctor"]).output.split())
     assert f"ok container Apptainer {DIGEST}" in output

@@ -12,6 +12,7 @@ from checker.command_line.config import (
     KEYS,
     SITE_FILE,
     SITE_VARIABLE,
+    ConfigError,
     SiteDefault,
     list_config_files,
     read_site_defaults,
@@ -32,6 +33,7 @@ def write_config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> WriteConfig
     site_file = tmp_path / "site" / "config.toml"
     for file in (user_file, site_file):
         file.parent.mkdir(parents=True)
+        file.touch()
     monkeypatch.setenv("XDG_CONFIG_HOME", str(user_file.parents[1]))
     monkeypatch.setenv(SITE_VARIABLE, str(site_file))
     monkeypatch.setenv(STATE_VARIABLE, str(tmp_path))
@@ -112,8 +114,19 @@ def test_files_are_in_etc_and_in_the_directory_of_xdg(
         without_home.delenv("XDG_CONFIG_HOME")
         assert set(asdict(read_site_defaults()).values()) == {None}
     monkeypatch.setenv("XDG_CONFIG_HOME", "/dev/null")
-    monkeypatch.setenv(SITE_VARIABLE, str(tmp_path / "none.toml"))
     assert set(asdict(read_site_defaults()).values()) == {None}
+
+
+def test_file_that_the_variable_names_must_exist(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A misspelt path in an environment module would hide the defaults from all users."""
+    monkeypatch.setenv(SITE_VARIABLE, str(tmp_path / "none.toml"))
+    with pytest.raises(ConfigError, match=r"WATTMARK_SITE_CONFIG=.*none.toml: there is no such"):
+        read_site_defaults()
+    result = invoke("doctor")
+    assert result.exit_code == 1
+    assert "correct or unset the variable" in " ".join(result.output.split())
 
 
 @pytest.mark.parametrize(

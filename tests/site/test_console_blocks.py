@@ -100,6 +100,7 @@ class Shell:
         self.places = {str(site): "/etc/wattmark", str(home): "/users/anna"}
         (home / ".ssh").mkdir()
         site.mkdir()
+        (site / CONFIG_FILE).touch()
         make_key(home / ".ssh/id_ed25519")
         (home / ".gitconfig").write_text("[user]\nname = test\nemail = test@example.org\n")
         self.environment = {

@@ -2,8 +2,9 @@
 
 ## What it does
 Checks that OpenSSH can read each line of the keyring's `allowed_signers` with its options and dates
-(`valid-before="20261231"`), that the principals contain no `*`, `?` or `!`, and that `namespaces=` lists the roles of the key explicitly:
-`submission@wattmark`, `review@wattmark`, `withdrawal@wattmark`, `waiver@wattmark`.
+(`valid-before="20261231"`), that the principals contain no `*`, `?` or `!`, and that `namespaces=`
+lists the roles of the key explicitly: `submission@wattmark`, `review@wattmark`,
+`withdrawal@wattmark`, `waiver@wattmark`.
 
 ## Why it is bad
 OpenSSH skips a line that it cannot read. A key without namespaces, or with a pattern for them, is

@@ -29,10 +29,15 @@ from rules.rule import BundleRule
 RULE = BundleRule(__name__, "M112", Severity.NOTE, standings=("closed",), added="1.3.0")
 
 
+def has_digest(container: str) -> bool:
+    """Whether the text for `container` ends with the digest of an image."""
+    return re.search(r"sha256:[0-9a-f]{64}$", container[-80:], re.ASCII) is not None
+
+
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
     container = bundle.environment_declaration.container
     # A name or tag can point to another image tomorrow. Only the digest identifies its content.
-    if container is None or not re.search(r"sha256:[0-9a-f]{64}$", container[-80:], re.ASCII):
+    if container is None or not has_digest(container):
         observed = "none" if container is None else f"{container[:200]}, without a digest"
         yield Violation(ENVIRONMENT, "/container", observed, "sha256: and the digest of the image")

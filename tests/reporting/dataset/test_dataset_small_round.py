@@ -79,7 +79,7 @@ def test_failed_bundle_has_findings_and_no_figures(data: Round) -> None:
     assert "T102" in set(failed["rule"]) and "error" in set(failed["severity"])
     (bundle,) = set(failed["bundle"])
     assert bundle not in set(data.figures["bundle"])
-    with pytest.raises(KeyError, match="no accepted run of this round"):
+    with pytest.raises(KeyError, match="no run of this round that passed"):
         data.read_samples(bundle)
 
 
