@@ -160,8 +160,8 @@ class PrintedEffect:
 
 
 def list_printed_effects(rows: Sequence[ResultRow]) -> list[PrintedEffect]:
-    """The effects in each published series, by series and descending cap. Rows that may not win are
-    left out."""
+    """The effects in each published series, by series and descending cap. Rows that do not count
+    within their series are left out."""
     return [
         effect
         for name, members in group_published_series(rows).items()
@@ -200,11 +200,20 @@ def list_peak_effects(rows: Sequence[ResultRow]) -> list[PrintedEffect]:
 
 
 def describe_peak_range(effects: Sequence[PrintedEffect], item: str) -> str:
-    """What published series save and lose at their peaks: `24 % to 52 % less energy per image and
-    11 % to 25 % less throughput`."""
+    """What published series save and lose at their peaks: `the curves of H100 and H200 peak at 24 %
+    to 52 % less energy per image, with 11 % to 25 % less throughput`."""
     saving = format_percent_range([effect.joules_percent for effect in effects])
     loss = format_percent_range([effect.rate_percent for effect in effects])
-    return f"{saving} less energy per {item} and {loss} less throughput"
+    return (
+        f"the curves of {name_boards(effects)} peak at {saving} less energy per {item}, with {loss} "
+        "less throughput"
+    )
+
+
+def name_boards(effects: Sequence[PrintedEffect]) -> str:
+    """The boards of published series. Other series may have no known peak, so a finding on peaks
+    names those that it holds for."""
+    return join_words(list(dict.fromkeys(effect.model for effect in effects)))
 
 
 def describe_measured_effects(effects: Sequence[CapEffect], item: str) -> str:
@@ -232,17 +241,18 @@ def describe_printed_effects(rows: Sequence[ResultRow], item: str) -> str:
         return ""
     sources = list(dict.fromkeys(effect.source for effect in by_board))
     parts = [
-        f"{_name_series(effect, sources)} at {format_watts(effect.cap_w)} "
-        f"{_word_change(effect.joules_percent)} energy per {item} and "
-        f"{_word_change(effect.rate_percent)} throughput than at "
-        f"{format_watts(effect.reference_w)}"
+        f"{_name_series(effect, sources)} needs {_word_change(effect.joules_percent)} energy per "
+        f"{item} at {format_watts(effect.cap_w)} than at {format_watts(effect.reference_w)}, with "
+        f"{_word_change(effect.rate_percent)} throughput"
         for effect in by_board
     ]
     if len(peaks := list_peak_effects(rows)) > 1:
-        parts.append(f"at the peaks of the curves {describe_peak_range(peaks, item)}")
+        parts.append(describe_peak_range(peaks, item))
+    has_shapes = any(row.comparison == "shape" for row in rows)
+    shape = " Only the shapes of these curves are compared, not their levels." if has_shapes else ""
     return (
         f"Published by {join_words(sources)}, with power assumed equal to the cap and no interval, "
-        f"so of unknown uncertainty: {'; '.join(parts)}."
+        f"so of unknown uncertainty: {'; '.join(parts)}.{shape}"
     )
 
 

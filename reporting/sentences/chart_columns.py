@@ -12,7 +12,8 @@ _RATE, _JOULES, _EFFICIENCY = "items_per_s_per_accelerator", "joules_per_item", 
 
 @dataclass(frozen=True)
 class ShownColumns:
-    """The columns that a chart shows. It shows the rows with a value in the first one."""
+    """The columns that a chart shows. It shows the rows with a value in the first one; a chart of
+    nodes, those with a value in any."""
 
     keys: tuple[str, ...]
     needs_interval: bool = False
@@ -23,15 +24,28 @@ class ShownColumns:
     """The number of accelerators of the nodes that it shows; None if it shows all rows."""
 
     def select_rows(self, table: ReportTable) -> list[TableRow]:
-        first_key = f"{self.keys[0]}_low" if self.needs_interval else self.keys[0]
+        keys = self.keys if self.accelerators else self.keys[:1]
+        if self.needs_interval:
+            keys = tuple(f"{key}_low" for key in keys)
         # The chart of fixed work shows only configurations with several batch sizes.
         return [
             row
             for row in table.rows
-            if row.get(first_key) is not None
+            if any(row.get(key) is not None for key in keys)
             and row.get("has_batches", True)
             and (not self.only_repeats or int(row.get("runs") or 0) > 1)
             and self.accelerators in (None, row.get("accelerators"))
+        ]
+
+    def select_compared(self, table: ReportTable) -> list[TableRow]:
+        """The shown rows that findings may come from, published ones too."""
+        standings = ("closed", "open", "control", "published")
+        return [
+            row
+            for row in self.select_rows(table)
+            if row.get("standing") in standings
+            and row.get("provenance") != "simulated"
+            and _is_sound(row)
         ]
 
 
@@ -110,11 +124,11 @@ def _is_sound(row: TableRow) -> bool:
 
 def describe_ranges(table: ReportTable, columns: ShownColumns) -> str:
     """The ranges of the columns over the sound rows, by provenance, and how many points are not
-    compared; empty without a value."""
+    compared; empty without a point."""
     shown_rows = columns.select_rows(table)
-    sound_rows = [row for row in shown_rows if _is_sound(row)]
-    if not sound_rows:
+    if not shown_rows:
         return ""
+    sound_rows = [row for row in shown_rows if _is_sound(row)]
     sentences = []
     for noun, standings in _GROUPS.items():
         rows = [row for row in sound_rows if row.get("standing") in standings]

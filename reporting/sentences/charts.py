@@ -16,6 +16,7 @@ from reporting.sentences.capping import (
     CapEffect,
     list_effects,
     list_peak_effects,
+    name_boards,
 )
 from reporting.sentences.chart_columns import (
     describe_ranges,
@@ -25,7 +26,7 @@ from reporting.sentences.chart_columns import (
 )
 from reporting.sentences.choice import choose_setting, find_published_peaks, get_joules
 from reporting.sentences.operating_points import describe_best_value, find_best_values
-from reporting.sentences.table_findings import FINDINGS
+from reporting.sentences.table_findings import FINDINGS, FINDINGS_WITH_PUBLISHED
 from reporting.sentences.words import (
     capitalize,
     format_amount,
@@ -66,6 +67,8 @@ def describe_charts(
             finding = titles.get(chart_id, "")
             if not finding and (find := FINDINGS.get((kind, name))):
                 finding = find(select_compared(table), spread)
+            if not finding and (find := FINDINGS_WITH_PUBLISHED.get(kind)):
+                finding = find(columns.select_compared(table), spread)
             if chart_id.endswith(_SMALL_HILL):
                 finding = titles.get(f"{table.id}-efficiency", "")
             if ranges := describe_ranges(table, columns):
@@ -90,7 +93,8 @@ def list_titles(
     effects = [effect for sweep in sweeps for effect in list_effects(sweep, spread)]
     titles |= {
         f"{workload.id}-results-caps": _write_cap_title(effects, workload.item)
-        or _write_printed_cap_title(rows, workload.item),
+        or _write_printed_cap_title(rows, workload.item)
+        or _write_one_cap_title(rows, submitted),
         f"{workload.id}-results-saving": _write_saving_title(effects)
         or _write_printed_saving_title(rows),
     }
@@ -116,11 +120,15 @@ def _write_efficiency_title(
         values = [figure.value for figure in figures if figure]
         efficiency = format_range(values, f"{name_items(workload)}/J")
         row = choice.best.mean
-        finding = (
-            f"{name_setting(row)} is most efficient: {efficiency} {format_cap(row.cap_w)}"
-            if len(settings) == 1
-            else f"{len(settings)} settings cannot be told apart as most efficient: {efficiency}"
-        )
+        cap = format_cap(row.cap_w)
+        if choice.is_alone:
+            finding = f"{name_setting(row)} is the only compared setting: {efficiency} {cap}"
+        elif len(settings) == 1:
+            finding = f"{name_setting(row)} is most efficient: {efficiency} {cap}"
+        else:
+            finding = (
+                f"{len(settings)} settings cannot be told apart as most efficient: {efficiency}"
+            )
         parts.append(_name_standing(rows) + finding)
     if peaks_w := list(find_published_peaks(rows).values()):
         verb = "curve peaks" if len(peaks_w) == 1 else "curves peak"
@@ -140,8 +148,17 @@ def _write_printed_cap_title(rows: Sequence[ResultRow], item: str) -> str:
         return ""
     saving = format_percent_range([effect.joules_percent for effect in effects])
     return (
-        f"Published: {saving} less energy per {item} at the most efficient cap than at the highest"
+        f"Published {name_boards(effects)}: {saving} less energy per {item} at the most efficient "
+        "cap than at the highest"
     )
+
+
+def _write_one_cap_title(rows: Sequence[ResultRow], submitted: Sequence[ResultRow]) -> str:
+    """That the submitted runs have one cap, where no published figure may be compared."""
+    caps_w = {row.cap_w for row in submitted if row.may_win and row.cap_w}
+    if len(caps_w) != 1 or any(row.provenance is None and row.comparable for row in rows):
+        return ""
+    return f"Only {format_watts(caps_w.pop())} was measured; published figures are not compared"
 
 
 def _write_printed_saving_title(rows: Sequence[ResultRow]) -> str:
@@ -152,13 +169,16 @@ def _write_printed_saving_title(rows: Sequence[ResultRow]) -> str:
     saving = format_percent_range([effect.joules_percent for effect in effects])
     loss = format_percent_range([effect.rate_percent for effect in effects])
     caps = "cap saves" if len(effects) == 1 else "caps save"
-    return f"Published: the most efficient {caps} {saving} of the energy for {loss} less throughput"
+    return (
+        f"Published {name_boards(effects)}: the most efficient {caps} {saving} of the energy for "
+        f"{loss} less throughput"
+    )
 
 
 def _write_energy_title(workload: Workload, rows: Sequence[ResultRow], spread: ReportSpread) -> str:
-    """The closed setting of least energy, if there is another one to compare it with."""
+    """The closed setting of least energy."""
     choice = choose_setting(rows, "closed", spread)
-    if choice is None or choice.is_alone:
+    if choice is None:
         return ""
     prefix, item = _name_standing(rows), workload.item
     if choice.ties:
@@ -166,6 +186,8 @@ def _write_energy_title(workload: Workload, rows: Sequence[ResultRow], spread: R
         return f"{prefix}{count} settings cannot be told apart as those of least energy per {item}"
     amount = format_amount(get_joules(choice.best), f"J/{item}", choice.best.runs)
     name = name_setting(choice.best.mean)
+    if choice.is_alone:
+        return f"{prefix}{name} is the only compared setting: {amount.text}"
     return f"{prefix}{name} needs the least energy per {item}: {amount.text}"
 
 

@@ -57,10 +57,11 @@ def is_more_energy(setting: Setting, best: Setting, spread: ReportSpread) -> boo
 def group_published_series(
     rows: Sequence[ResultRow],
 ) -> dict[tuple[str, str], list[ResultRow]]:
-    """The published rows over the cap that may win, by publication and board."""
+    """The published rows over the cap that count within their series, by publication and board.
+    These include rows of which only the shape of the series is compared."""
     series: dict[tuple[str, str], list[ResultRow]] = {}
     for row in rows:
-        if row.provenance is None and row.may_win and row.joules_per_item and row.cap_w:
+        if row.provenance is None and row.comparable and row.joules_per_item and row.cap_w:
             name = escape_invisible(row.system), escape_invisible(row.model)
             series.setdefault(name, []).append(row)
     return series

@@ -3,7 +3,7 @@ and power."""
 
 from collections.abc import Callable, Mapping, Sequence
 
-from reporting.report_table import TableRow, escape_invisible
+from reporting.report_table import TableRow, escape_invisible, format_number
 from reporting.sections.repeats import RATE, ReportSpread
 from reporting.sentences.words import (
     capitalize,
@@ -12,7 +12,9 @@ from reporting.sentences.words import (
     format_percent_range,
     format_range,
     format_watts,
+    join_words,
 )
+from rules.metrics.comparison import relative_percent
 
 Finder = Callable[[Sequence[TableRow], ReportSpread], str]
 """Writes the finding from the compared rows of a table; empty if they allow none."""
@@ -109,6 +111,38 @@ def _describe_power(rows: Sequence[TableRow], spread: ReportSpread) -> str:
     return capitalize(f"mean power is {', '.join(parts)}") if 0 < len(parts) <= 2 else ""
 
 
+def _describe_node_powers(rows: Sequence[TableRow], spread: ReportSpread) -> str:
+    """The highest power of whole nodes as a share of their rated power."""
+    rated_rows = [row for row in rows if _get_number(row, "max_percent") is not None]
+    if not rated_rows:
+        return ""
+    shares = format_percent_range(_list_numbers(rated_rows, "max_percent"))
+    is_published = all(row["standing"] == "published" for row in rated_rows)
+    names = join_words(list(dict.fromkeys(str(row["what"]) for row in rated_rows)))
+    finding = f"nodes with {names} draw at most {shares} of their rated power"
+    return f"Published {finding}" if is_published else capitalize(finding)
+
+
+def _describe_batches(rows: Sequence[TableRow], spread: ReportSpread) -> str:
+    """The batch size of least energy in a published series, against that of most energy. The table
+    has no intervals of the energy of nodes, so there is no finding from measured rows."""
+    series = {(row.get("line"), row.get("work"), row.get("items")) for row in rows}
+    if len(series) != 1 or any(row["standing"] != "published" for row in rows):
+        return ""
+    energies_kwh = {
+        batch: kwh
+        for row in rows
+        if (batch := _get_number(row, "batch")) and (kwh := _get_number(row, "node_kwh"))
+    }
+    best, worst = (choose(energies_kwh, key=energies_kwh.__getitem__) for choose in (min, max))
+    percent = relative_percent(energies_kwh[best], energies_kwh[worst])
+    batches = [format_number(batch, 1) for batch in (best, worst)]
+    return (
+        f"Published: batch size {batches[0]} needs {format_percent(percent)} less energy than "
+        f"batch size {batches[1]}"
+    )
+
+
 def _list_numbers(rows: Sequence[TableRow], key: str) -> list[float]:
     return [value for row in rows if (value := _get_number(row, key)) is not None]
 
@@ -126,4 +160,10 @@ FINDINGS: Mapping[tuple[str, str], Finder] = {
     ("epochs", "repeats"): _describe_repeats,
     ("power", "spread"): _describe_power,
 }
-"""By the kind of a table and the end of a chart's id."""
+"""By the kind of a table and the end of a chart's id. From measured rows."""
+
+FINDINGS_WITH_PUBLISHED: Mapping[str, Finder] = {
+    "nodes": _describe_node_powers,
+    "work": _describe_batches,
+}
+"""By the kind of a table. From the shown rows of a chart, published ones too."""

@@ -62,7 +62,8 @@ def test_reader_finds_what_a_cap_of_500_w_saves_and_why_publications_differ(page
         r"H200 at 500 W: ([\d.]+) % less energy per image and ([\d.]+) % less throughput", GUIDE
     )[0]
     assert (
-        f"H200 at 500\u202fW {less_energy}\u202f% less energy per image and {less_rate}\u202f% less"
+        f"H200 needs {less_energy}\u202f% less energy per image at 500\u202fW than at 700\u202fW, "
+        f"with {less_rate}\u202f% less throughput"
     ) in saving.inner_text()
     assert "unknown uncertainty" in saving.inner_text()
     sync_api.expect(difference).to_be_in_viewport(ratio=1)
@@ -116,6 +117,7 @@ def test_reader_finds_what_changes_with_node_overhead(page: Any) -> None:
 def test_reader_finds_the_evidence_of_a_number(page: Any, whole_report: Path) -> None:
     evidence = page.locator('table[data-compact="resnet50-train-results"] a[href^="#e"]').first
     after(page, link(page, "ResNet-50 training"), evidence.click)
+    page.wait_for_url(re.compile(r"#e\d+$"))
     row = page.locator(f"#{page.url.rpartition('#')[2]}")
     sync_api.expect(row).to_be_in_viewport()
     assert "reference@wattmark" in row.inner_text() and "counter" in row.inner_text()
@@ -137,6 +139,24 @@ def test_reader_finds_the_batch_size_of_least_energy_that_was_measured(
     load.get_by_role("link").click()
     page.wait_for_url("**/report-image-inference.html#batches")
     sync_api.expect(page.locator("#batches")).to_be_in_viewport()
+
+
+def test_reader_finds_the_models_that_reach_85_percent_accuracy_with_the_least_energy(
+    page: Any,
+) -> None:
+    after(page, page.get_by_role("link", name="Image models", exact=True).click)
+    page.wait_for_url("**/report-image-inference.html")
+    answer = page.locator("[data-answers]")
+    sync_api.expect(answer).to_be_in_viewport(ratio=1)
+    rows = [row for row in GUIDE.splitlines() if re.search("accuracy.*with the least energy", row)]
+    assert len(rows) == 2
+    for row in rows:
+        models = re.findall(r"`(\w+)` with ([\d.]+) mJ", row)
+        assert len(models) == 2
+        (least, least_mj), (second, second_mj) = models
+        assert f"takes at least {least_mj}\u202fmJ per image" in answer.inner_text()
+        assert f": {least}@" in answer.inner_text()
+        assert re.search(rf"The next are {second}@\d+, {second_mj}\u202fmJ", answer.inner_text())
 
 
 def test_reader_finds_what_publications_say_that_the_node_adds(page: Any) -> None:

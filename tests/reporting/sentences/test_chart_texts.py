@@ -57,11 +57,52 @@ def test_efficiency_title_names_the_best_setting_and_published_peaks() -> None:
         "NVIDIA H200, tuned bf16 needs the least energy per image: 0.7000\u202fJ/image"
     )
     assert titles[f"{RESULTS}-caps"] == (
-        "Published: 11\u202f% less energy per image at the most efficient cap than at the highest"
+        "Published H200: 11\u202f% less energy per image at the most efficient cap than at the "
+        "highest"
     )
     assert titles[f"{RESULTS}-saving"] == (
-        "Published: the most efficient cap saves 11\u202f% of the energy for 10\u202f% less "
+        "Published H200: the most efficient cap saves 11\u202f% of the energy for 10\u202f% less "
         "throughput"
+    )
+
+
+def test_titles_on_published_peaks_name_the_boards_that_have_one() -> None:
+    """The lowest comparable cap of MI300X is its most efficient one, so its peak is not known."""
+    rows = [
+        make_printed_row(cap, rate, model=model)
+        for model in ("H200", "H100")
+        for cap, rate in ((300, 500), (400, 900), (500, 1000))
+    ]
+    rows += [make_printed_row(cap, rate, model="MI300X") for cap, rate in ((400, 900), (500, 901))]
+    titles = get_titles(rows)
+    for chart in ("caps", "saving"):
+        assert titles[f"{RESULTS}-{chart}"].startswith("Published H200 and H100: ")
+        assert "11\u202f%" in titles[f"{RESULTS}-{chart}"]
+
+
+def test_series_of_which_only_the_shape_is_compared_has_titles_on_its_caps() -> None:
+    caps = ((300, 500), (400, 900), (500, 1000))
+    rows = [make_printed_row(cap, rate, comparison="shape") for cap, rate in caps]
+    titles = get_titles(rows)
+    assert titles[f"{RESULTS}-efficiency"] == "Published curve peaks at 400\u202fW"
+    assert titles[f"{RESULTS}-saving"].startswith("Published H200: the most efficient cap saves 11")
+    marked = make_table("results", {"energy_gain_percent": 11.0, "withheld": "only the shape"})
+    text = describe_charts([marked], {f"{RESULTS}-saving": "A finding"}, NO_REPEATS)[RESULTS]
+    assert text[f"{RESULTS}-saving"] == ChartText(
+        "A finding", "A finding. 1 point is not compared. The table has the same values."
+    )
+
+
+def test_titles_say_that_a_setting_and_a_cap_are_alone() -> None:
+    titles = get_titles([make_run_row(1000, "a"), make_printed_row(400, 900, comparison="none")])
+    assert titles[f"{RESULTS}-efficiency"] == (
+        "NVIDIA H200, tuned bf16 is the only compared setting: 1.429\u202fimages/J at 700\u202fW"
+    )
+    assert titles[f"{RESULTS}-energy"] == (
+        "NVIDIA H200, tuned bf16 is the only compared setting: 0.7000\u202fJ/image"
+    )
+    assert titles[f"{RESULTS}-caps"] == (
+        "Only 700\u202fW was measured; published figures are not compared"
     )
 
 
@@ -82,7 +123,6 @@ def test_title_says_closed_where_open_results_are_in_the_chart() -> None:
 
 
 def test_chart_without_a_comparison_has_no_finding() -> None:
-    assert f"{RESULTS}-energy" not in get_titles([make_run_row(1000, "a")])
     assert get_titles([make_run_row(1000, "a", standing="demo")]) == {}
     assert get_titles([make_printed_row(700, 1000, comparison="none")]) == {}
 
@@ -233,17 +273,37 @@ def test_nodes_of_one_size_have_a_text_of_their_own() -> None:
         Column("accelerators", "accelerators"),
         Column("median_w", "median", "W"),
         Column("max_w", "maximum", "W"),
-        Column("standing", "standing"),
+        Column("mean_w", "mean", "W"),
+        *(Column(key, key) for key in ("max_percent", "what", "standing")),
     )
+    node = {"standing": "published", "what": "8 \u00d7 H100", "median_w": None, "max_w": None}
     rows = tuple(
-        {"accelerators": count, "median_w": watts, "max_w": watts + 100.0, "standing": "published"}
+        {**node, "accelerators": count, "median_w": watts, "max_w": watts + 100.0}
+        | {"max_percent": watts / 100}
         for count, watts in ((4, 2000.0), (8, 5000.0), (8, 6000.0))
     )
-    table = ReportTable("whole-nodes", "", columns, rows)
-    texts = describe_charts([table], {}, NO_REPEATS)["whole-nodes"]
-    assert texts["whole-nodes-8"].alt.startswith(
-        "2 published points: median 5\u202f000\u20136\u202f000\u202fW; maximum "
+    table = ReportTable(
+        "whole-nodes", "", columns, (*rows, {**node, "accelerators": 8, "mean_w": 7000.0})
     )
+    text = describe_charts([table], {}, NO_REPEATS)["whole-nodes"]["whole-nodes-8"]
+    assert text.title == (
+        "Published nodes with 8 \u00d7 H100 draw at most 50\u202f% to 60\u202f% of their rated power"
+    )
+    assert "3 published points: median 5\u202f000\u20136\u202f000\u202fW; maximum " in text.alt
+    assert "mean 7\u202f000\u202fW" in text.alt
+
+
+def test_title_of_published_batch_sizes_names_the_one_of_least_energy() -> None:
+    rows = [
+        {"standing": "published", "batch": batch, "node_kwh": kwh, "line": "a"}
+        for batch, kwh in ((512, 123.0), (4096, 30.0))
+    ]
+    assert get_text(make_table("work", *rows), "batch").title == (
+        "Published: batch size 4\u202f096 needs 76\u202f% less energy than batch size 512"
+    )
+    for other in ({"line": "b"}, {"standing": "closed"}):
+        table = make_table("work", rows[0], rows[1] | other)
+        assert get_text(table, "batch").title == ""
 
 
 def test_chart_of_servers_names_the_best_number_of_requests(

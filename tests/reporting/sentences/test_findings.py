@@ -78,8 +78,8 @@ def test_published_caps_are_stated_at_500_w_as_published_and_uncertain() -> None
     assert answer(rows)["capping"] == (
         "No run measured a lower cap.",
         "Published by Paper 2026, with power assumed equal to the cap and no interval, so of "
-        "unknown uncertainty: H200 at 500\u202fW 21\u202f% less energy per image and 10\u202f% "
-        "less throughput than at 700\u202fW.",
+        "unknown uncertainty: H200 needs 21\u202f% less energy per image at 500\u202fW than at "
+        "700\u202fW, with 10\u202f% less throughput.",
     )
 
 
@@ -92,11 +92,20 @@ def test_published_caps_have_one_part_by_board_and_the_range_at_the_peaks() -> N
     ]
     _, sentence = answer(rows)["capping"]
     # H100 has no cap of 500 W: its cap of least energy takes its place.
-    assert "; H100 in Paper 2027 at 410\u202fW 28\u202f% less energy per image and" in sentence
-    assert sentence.endswith(
-        "; at the peaks of the curves 28\u202f% to 29\u202f% less energy per image and 20\u202f% "
-        "less throughput."
+    assert (
+        "; H100 in Paper 2027 needs 28\u202f% less energy per image at 410\u202fW than" in sentence
     )
+    assert sentence.endswith(
+        "; the curves of H200 and H100 peak at 28\u202f% to 29\u202f% less energy per image, with "
+        "20\u202f% less throughput."
+    )
+
+
+def test_published_caps_of_which_only_the_shape_is_compared_say_so() -> None:
+    rows = [make_printed_row(cap, cap, comparison="shape") for cap in (400, 500)]
+    _, sentence = answer([*rows, make_printed_row(700, 500, comparison="shape")])["capping"]
+    assert "H200 needs 29\u202f% less energy per image at 500\u202fW than at 700" in sentence
+    assert sentence.endswith("Only the shapes of these curves are compared, not their levels.")
 
 
 def test_difference_to_a_publication_names_the_settings_that_differ() -> None:
