@@ -114,6 +114,26 @@ def test_small_charts_are_whole_and_with_the_line_of_trust_on_the_first_page_of_
     assert trust["y"] + trust["height"] <= PAPER_PX["height"]
 
 
+def test_charts_that_were_not_drawn_are_whole_on_paper(page: Any) -> None:
+    set_size(page, **PAPER_PX)
+    page.emulate_media(media="print")
+    pictures = page.locator(".plot > svg").evaluate_all(
+        """(pictures) => pictures.filter((picture) => picture.clientHeight).map((picture) => {
+          const { right } = picture.parentElement.getBoundingClientRect();
+          return [picture.closest("figure").id, picture.getBoundingClientRect().right - right];
+        })"""
+    )
+    assert len(pictures) >= 10, "two charts of each workload"
+    assert [id for id, excess_px in pictures if excess_px > 1] == []
+
+
+def test_paper_says_how_many_rows_of_a_table_it_has(page: Any) -> None:
+    page.emulate_media(media="print")
+    tools = page.locator("#resnet50-train-results > .tools")
+    assert tools.inner_text() == "27 rows, first 10 shown"
+    assert page.locator(".tools button:visible, .tools input:visible").count() == 0
+
+
 def test_sentences_that_workloads_share_are_printed_once(small_charts: Any) -> None:
     shared = small_charts.locator(".shared")
     assert shared.filter(visible=True).count() == shared.count() >= 8
