@@ -173,7 +173,7 @@ def _draw_curves(base: Any, styles: LineStyles, is_small: bool) -> list[Any]:
 
 _LABELS = (
     "Numbers at the points: caps in W, and the number of accelerators if there are several. Larger "
-    "points: peak of a line. Logarithmic axes."
+    "points: most efficient cap of a line. Logarithmic axes."
 )
 
 _SMALL_LEGEND = (

@@ -41,9 +41,9 @@ from rules.workloads import Workload
 ABOUT = (
     "Power is that of the accelerators only. Each setting is the mean over its repeats. Its "
     "interval is within the run for one run, and over runs for several. A difference counts only "
-    "if the two 95 % intervals do not overlap, and if it is larger than the board spread: than "
-    "{:.2g} % in throughput and {:.2g} % in energy for one run each, and than less for repeats on "
-    "several boards. Published figures have no interval."
+    "if the two 95 % intervals do not overlap, and if it is larger than the board spread: {:.2g} % "
+    "in throughput and {:.2g} % in energy for one run each, and less for repeats on several "
+    "boards. Published figures have no interval."
 )
 COMPARISON_ABOUT = (
     "higher or lower if the 95 % intervals do not overlap and the difference exceeds the spread "

@@ -167,7 +167,7 @@ WHAT_IF_ABOUT = (
     "Energy is that of the accelerators times the PUE. It does not include idle time, hosts and "
     "network. Results are ranked within one workload, standing, precision and number of "
     "accelerators. Repeats of a setting are one row with their mean. Results share a rank if they "
-    "differ by less than two boards may: by {:.2g} % in throughput and by {:.2g} % in energy. The "
+    "differ by less than the board spread: {:.2g} % in throughput and {:.2g} % in energy. The "
     "energy of published results is assumed."
 )
 

@@ -244,9 +244,8 @@ def build_rack_table(
     ]
     if not cells:
         return None
-    return ReportTable(
-        "rack", "Rack planner", columns, tuple(cells), compact_keys=("what", "basis", "nodes")
-    )
+    compact_keys = ("what", "source", "basis", "node_w", "nodes")
+    return ReportTable("rack", "Rack planner", columns, tuple(cells), compact_keys=compact_keys)
 
 
 _HIDDEN = (

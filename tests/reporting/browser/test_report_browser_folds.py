@@ -47,3 +47,15 @@ def test_value_changed_while_its_table_is_folded_is_shown_when_it_is_opened(page
     )
     page.locator(f'table[data-table="{FOLDED}"]').wait_for()
     assert read_column(page, FOLDED, "mean_w")[0].startswith("1\u202f234")
+
+
+def test_title_of_a_fold_names_the_charts_in_it(page: Any) -> None:
+    folds = page.evaluate("""() => [...document.querySelectorAll("details.folded")].map((fold) => {
+      const title = fold.querySelector("summary").textContent;
+      wattmark.unfold(fold);
+      return [title, fold.querySelectorAll("figure.chart").length];
+    })""")
+    assert sum(charts > 0 for _, charts in folds) >= 5, "the power of a run of each workload"
+    for title, charts in folds:
+        phrase = {0: "", 1: "chart and "}.get(charts, "charts and ")
+        assert f": {phrase}table of " in title or title.startswith("Facts")
