@@ -205,8 +205,8 @@ def describe_peak_range(effects: Sequence[PrintedEffect], item: str) -> str:
     saving = format_percent_range([effect.joules_percent for effect in effects])
     loss = format_percent_range([effect.rate_percent for effect in effects])
     return (
-        f"the curves of {name_boards(effects)} peak at {saving} less energy per {item}, with {loss} "
-        "less throughput"
+        f"the curves of {name_boards(effects)} peak at {saving} less energy per {item}, with "
+        f"{loss} less throughput"
     )
 
 

@@ -287,7 +287,8 @@ def test_nodes_of_one_size_have_a_text_of_their_own() -> None:
     )
     text = describe_charts([table], {}, NO_REPEATS)["whole-nodes"]["whole-nodes-8"]
     assert text.title == (
-        "Published nodes with 8 \u00d7 H100 draw at most 50\u202f% to 60\u202f% of their rated power"
+        "Published nodes with 8 \u00d7 H100 draw at most 50\u202f% to 60\u202f% of their rated "
+        "power"
     )
     assert "3 published points: median 5\u202f000\u20136\u202f000\u202fW; maximum " in text.alt
     assert "mean 7\u202f000\u202fW" in text.alt
