@@ -1,18 +1,21 @@
 """Every command of the installed wheel works outside a clone, and the source distribution passes
-its own tests."""
+its own tests. The wheel is built and installed with the commands of docs/install.md. Those of
+docs/first-hour/administrator.md, docs/run.md, docs/monitoring.md and docs/dataset.md install it or
+its extras too."""
 
 import os
 import shutil
 import subprocess
 import sys
 import tarfile
-import venv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from conftest import make_key
+from support.console.blocks import DOCS, list_blocks_of
+from support.installed_packages import OFFLINE, link_packages
 
 ROOT = Path(__file__).parents[2]
 LOG = ROOT / "tests" / "harness" / "power_logs" / "data" / "ptd_8xb200.txt.gz"
@@ -22,6 +25,8 @@ ALPHA, BETA = "alpha@example.org", "beta@example.com"
 BY_ALPHA = ("--key", "alpha", "--principal", ALPHA)
 BY_BETA = ("--key", "beta", "--principal", BETA)
 NAMESPACES = ("submission", "review", "withdrawal", "waiver")
+BUILD, INSTALL = (block.text for block in list_blocks_of(__file__, DOCS / "install.md"))
+LITGPT = ROOT / ".venvs" / "litgpt"
 REAL_RUNS = (
     "reference/h200/20261121T173410Z-resnet50-train-tuned-x1-700W-85582f",
     "reproduction/h200/20261122T181946Z-resnet50-train-tuned-x1-700W-c06f82",
@@ -75,6 +80,45 @@ class User:
         return bundle
 
 
+@dataclass(frozen=True)
+class Home:
+    """The home directory of somebody who installs wattmark as pages show it."""
+
+    path: Path
+
+    @property
+    def work(self) -> Path:
+        """Where the commands of the pages are executed."""
+        return self.path / "work"
+
+    @property
+    def wheel(self) -> Path:
+        (wheel,) = (self.work / "dist").glob("*.whl")
+        return wheel
+
+    def execute(self, script: str, packages: Path, changes: Mapping[str, str] = OFFLINE) -> str:
+        """Execute commands of a page with these packages as installed ones. Returns the output.
+        Fails if a command fails."""
+        programs = (self.path / "wattmark" / "bin", Path(sys.executable).parent)
+        variables = {
+            "HOME": str(self.path),
+            "PATH": ":".join((*map(str, programs), os.environ["PATH"])),
+            "PYTHONPATH": str(packages),
+        }
+        process = subprocess.run(
+            ["bash", "-e", "-c", script],
+            cwd=self.work,
+            env=make_environment({**variables, **changes}),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        assert process.returncode == 0, process.stdout
+        assert "does not provide the extra" not in process.stdout
+        return process.stdout
+
+
 def make_environment(changes: Mapping[str, str]) -> dict[str, str]:
     """The variables of the tests without those that lead to this tree."""
     hidden = {"PYTHONPATH", "VIRTUAL_ENV"}
@@ -83,19 +127,27 @@ def make_environment(changes: Mapping[str, str]) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def distributions(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A directory with the source distribution and the wheel that was built from it."""
-    directory = tmp_path_factory.mktemp("dist")
-    build = [sys.executable, "-m", "build", "--outdir", directory, ROOT]
-    process = subprocess.run(build, capture_output=True, text=True, check=False)
-    assert process.returncode == 0, process.stdout + process.stderr
-    return directory
+def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The packages that the tests have."""
+    return link_packages(tmp_path_factory.mktemp("packages") / "site-packages")
 
 
 @pytest.fixture(scope="module")
-def unpacked(distributions: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def home(packages: Path, tmp_path_factory: pytest.TempPathFactory) -> Home:
+    """A home directory with the source distribution and the wheel that was built from it."""
+    home = Home(tmp_path_factory.mktemp("home"))
+    home.work.mkdir()
+    assert BUILD.count("-m build ") == 1
+    script = BUILD.replace("-m build ", f"-m build --outdir {home.work}/dist {ROOT} ")
+    # The package that builds the wheel comes from the index.
+    home.execute(script, packages, {})
+    return home
+
+
+@pytest.fixture(scope="module")
+def unpacked(home: Home, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The directory of the source distribution."""
-    (archive,) = distributions.glob("*.tar.gz")
+    (archive,) = (home.work / "dist").glob("*.tar.gz")
     directory = tmp_path_factory.mktemp("sdist")
     with tarfile.open(archive) as files:
         files.extractall(directory, filter="data")
@@ -104,19 +156,14 @@ def unpacked(distributions: Path, tmp_path_factory: pytest.TempPathFactory) -> P
 
 
 @pytest.fixture(scope="module")
-def user(distributions: Path, tmp_path_factory: pytest.TempPathFactory) -> User:
+def user(home: Home, packages: Path) -> User:
     """Somebody with the wheel and a signed control run on a simulated board. The packages that the
     wheel needs, with torch and Altair, are those of the tests."""
-    base = tmp_path_factory.mktemp("user")
-    venv.create(base / "venv", with_pip=False, symlinks=True)
-    programs = base / "venv" / "bin"
-    (wheel,) = distributions.glob("*.whl")
-    pip = [sys.executable, "-m", "pip", "--quiet", "--python", programs / "python"]
-    subprocess.run([*pip, "install", "--no-deps", "--no-index", wheel], check=True)
-    (packages,) = (base / "venv" / "lib").glob("python*/site-packages")
-    folders = [folder for folder in sys.path if folder.endswith("site-packages")]
-    (packages / "dependencies.pth").write_text("\n".join(folders))
-    user = User(programs, base / "work")
+    home.execute(INSTALL, packages)
+    environment = home.path / "wattmark"
+    (folder,) = (environment / "lib").glob("python*/site-packages")
+    (folder / "dependencies.pth").write_text(str(packages))
+    user = User(environment / "bin", home.work)
     keyring = user.directory / "submissions" / "keyring"
     keyring.mkdir(parents=True)
     namespaces = ",".join(f"{name}@wattmark" for name in NAMESPACES)
@@ -134,6 +181,37 @@ def test_modules_are_those_of_the_wheel(user: User) -> None:
     for module in ("harness", "reference", "rules", "checker", "reporting"):
         file = user.run("python", "-c", f"import {module}; print({module}.__file__)").strip()
         assert Path(file).is_relative_to(user.programs.parent)
+
+
+def test_administrator_installs_the_wheel_for_all_users(home: Home, packages: Path) -> None:
+    (block,) = list_blocks_of(__file__, DOCS / "first-hour" / "administrator.md")
+    shutil.copy(home.wheel, home.work)
+    prefix = home.path / "opt" / "wattmark"
+    home.execute(block.text.replace("/opt/wattmark", str(prefix)), packages)
+    assert (prefix / "bin" / "bench-submit").exists()
+
+
+@pytest.mark.parametrize("page", ["monitoring.md", "dataset.md"])
+def test_extra_is_added_to_an_installed_wheel(
+    user: User, home: Home, packages: Path, page: str
+) -> None:
+    (block,) = list_blocks_of(__file__, DOCS / page)
+    output = home.execute(block.text, packages)
+    assert "Requirement already satisfied: wattmark[" in output
+
+
+def test_litgpt_is_installed_into_its_own_environment(home: Home, tmp_path: Path) -> None:
+    if not LITGPT.exists():
+        pytest.skip("the packages of LitGPT are missing: make .venvs/litgpt/ready installs them")
+    (block,) = list_blocks_of(__file__, DOCS / "run.md")
+    shutil.copy(ROOT / "submissions/reference/system.toml", home.work)
+    # "to install from a wheel, write the path of the wheel in place of the dot"
+    script = block.text.replace("'.[", f"'{home.wheel}[")
+    options = "--smoke --simulate h200 --dry-run"
+    output = home.execute(
+        f"{script.rstrip()} {options}", link_packages(tmp_path / "packages", str(LITGPT))
+    )
+    assert "stack: torch, litgpt installed" in output
 
 
 @pytest.mark.parametrize(

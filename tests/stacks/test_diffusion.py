@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 from click.testing import CliRunner
+from support.console.stack_runs import read_arguments
 from torch.utils.flop_counter import FlopCounterMode
 
 from harness.cli import main
@@ -195,17 +196,10 @@ def test_two_ranks_train_one_network_on_different_data(tmp_path: Path) -> None:
 @pytest.mark.parametrize("workload", WORKLOADS)
 @pytest.mark.parametrize("variant", ["baseline", "tuned"])
 def test_a_smoke_run_passes_the_check(tmp_path: Path, workload: str, variant: str) -> None:
-    options = [
-        "--smoke",
-        "--simulate",
-        "h200",
-        "--variant",
-        variant,
-        "--epoch-seconds",
-        "0.3",
-        "--out",
-        str(tmp_path),
-    ]
-    result = CliRunner().invoke(main, ["run", workload, *options])
+    """The run of docs/run.md, with shorter epochs, and its variations."""
+    command, page_workload, *page_options = read_arguments(__file__, "run.md", "diffusion")
+    assert page_workload in WORKLOADS
+    options = ["--variant", variant, "--epoch-seconds", "0.3", "--out", str(tmp_path)]
+    result = CliRunner().invoke(main, [command, workload, *page_options, *options])
     assert result.exit_code == 0, result.output
     assert "no errors" in result.output

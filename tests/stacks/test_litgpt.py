@@ -11,6 +11,7 @@ import pytest
 import torch
 from click.testing import CliRunner
 from litgpt import GPT, pretrain
+from support.console.stack_runs import read_arguments
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import WhitespaceSplit
@@ -377,12 +378,11 @@ RUNS = [
 def test_smoke_run_passes_the_check(
     variant: str, gpus: int, options: tuple[str, ...], tmp_path: Path
 ) -> None:
-    arguments = (
-        f"run {WORKLOAD.id} --variant {variant} --gpus {gpus} --smoke --simulate h200 "
-        f"--epoch-seconds 0.3 -o {tmp_path}"
-    )
+    """The run of docs/run.md, with shorter epochs, and its variations."""
+    page_arguments = read_arguments(__file__, "run.md", ".venvs/litgpt")
+    arguments = f"--variant {variant} --gpus {gpus} --epoch-seconds 0.3 -o {tmp_path}"
     chosen = [word for option in options for word in ("--option", option)]
-    result = CliRunner().invoke(main, [*arguments.split(), *chosen])
+    result = CliRunner().invoke(main, [*page_arguments, *arguments.split(), *chosen])
     assert result.exit_code == 0 and "pre-check: no errors" in result.output, result.output
     (bundle,) = tmp_path.iterdir()
     document = json.loads((bundle / "result.json").read_text())
@@ -393,3 +393,19 @@ def test_smoke_run_passes_the_check(
         f"checkpointing={settings['activation_checkpointing']}",
     } >= set(options)
     assert len(document["ranks"]) == gpus
+
+
+@pytest.mark.parametrize(
+    ("page", "words"), [("run.md", "--corpus corpus.txt"), ("sweep.md", "--precision")]
+)
+def test_command_of_a_page_passes_the_checks_before_a_run(
+    page: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("corpus.txt").write_text("w1 w2 w3 w4\n" * 100)
+    make_tokenizer(Path("tokenizer.json"))
+    arguments = read_arguments(__file__, page, words)
+    options = ["--smoke", "--simulate", "h200", "--dry-run"]
+    result = CliRunner().invoke(main, [*arguments, *options])
+    assert result.exit_code == 0, result.output
+    assert "stack: torch, litgpt installed" in result.output

@@ -4,6 +4,7 @@ CPU, in the smoke size."""
 import hashlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ import pytest
 import torch
 from click.testing import CliRunner
 from safetensors.torch import save_file
+from support.console.stack_runs import read_arguments
 
 from harness.cli import main
 from harness.run.workers.load_generator import Answer, LoadGenerator
@@ -37,6 +39,7 @@ DEFINED = workloads()["llama3-8b-serve"]
 CONFIGS = {"full": LLAMA3_8B, "smoke": LLAMA3_8B | SMOKE}
 REQUESTS = RequestSet(prompt_tokens=16, output_tokens=8, concurrency=4)
 GONE_TIMEOUT_S = 60.0
+SYSTEM = Path(__file__).parents[2] / "submissions/reference/system.toml"
 
 
 def make_job(device: str = "cpu", requests: RequestSet = REQUESTS, **fields) -> Job:
@@ -383,17 +386,21 @@ def find_server(parent: int) -> int | None:
 
 
 def test_smoke_run_leaves_a_clean_bundle(tmp_path: Path) -> None:
-    arguments = [
-        "run",
-        "llama3-8b-serve",
-        "--smoke",
-        "--simulate",
-        "h200",
-        "--epoch-seconds",
-        "1",
-        "-o",
-        str(tmp_path),
-    ]
-    result = CliRunner().invoke(main, arguments)
+    """The run of docs/run.md, with longer epochs."""
+    arguments = read_arguments(__file__, "run.md", ".venvs/sglang")
+    options = ["--epoch-seconds", "1", "--out", str(tmp_path)]
+    result = CliRunner().invoke(main, [*arguments, *options])
     assert result.exit_code == 0, result.output
     assert "pre-check: no errors" in result.output
+
+
+def test_run_of_a_page_on_several_accelerators_passes_the_checks_before_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(SYSTEM, "system.toml")
+    arguments = read_arguments(__file__, "run.md", "parallel=tp")
+    options = ["--smoke", "--simulate", "h200", "--dry-run"]
+    result = CliRunner().invoke(main, [*arguments, *options])
+    assert result.exit_code == 0, result.output
+    assert "options: parallel=tp; implementation reference.llama3_8b_serve" in result.output
