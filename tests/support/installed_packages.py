@@ -4,8 +4,13 @@ import shutil
 import sys
 from pathlib import Path
 
-OFFLINE = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "", "PIP_CONFIG_FILE": "/dev/null"}
-"""Variables with which pip installs named files alone."""
+OFFLINE = {
+    "PIP_NO_INDEX": "1",
+    "PIP_FIND_LINKS": "",
+    "PIP_CONFIG_FILE": "/dev/null",
+    "PIP_NO_COMPILE": "1",
+}
+"""Variables with which pip installs named files alone, and leaves it to Python to compile them."""
 
 
 def link_packages(target: Path, prefix: str = sys.prefix) -> Path:

@@ -12,14 +12,15 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from support.harness.cap_node import has_ended
 from support.kills import wait_for
 from support.meters.ports import find_free_port
+from support.slurm.accounting import start_accounting
 
 from harness.simulation import server as simulator
 
@@ -188,21 +189,23 @@ class Slurm:
         path.chmod(0o755)
 
 
-def explain_missing() -> str | None:
-    """Why this machine cannot start the cluster, None if it can."""
+def explain_missing(programs: Sequence[str] = PROGRAMS) -> str | None:
+    """Why this machine cannot start the cluster or other programs, None if it can."""
     if os.geteuid() != 0:
         return "slurmctld and slurmd need root here"
-    missing = [name for name in PROGRAMS if shutil.which(name) is None]
+    missing = [name for name in programs if shutil.which(name) is None]
     if missing:
-        return f"not installed: {', '.join(missing)} (slurmctld, slurmd, slurm-client, munge)"
+        return f"not installed: {', '.join(missing)} (.ci/run has the names of the packages)"
     return None
 
 
 @contextmanager
-def start_cluster(root: Path, has_counters: bool = False) -> Iterator[Slurm]:
+def start_cluster(
+    root: Path, has_counters: bool = False, has_accounting: bool = False
+) -> Iterator[Slurm]:
     """Yield a cluster below `root`, whose path must be short, because Slurm and the simulators make
     sockets there. Ends all of its processes with the block. `has_counters`: its nodes have counters
-    of energy, which `Slurm.set_counters` sets."""
+    of energy, which `Slurm.set_counters` sets. `has_accounting`: sacct knows its jobs."""
     _write_files(root, has_counters)
     environment = {
         **{k: v for k, v in os.environ.items() if not k.startswith(("SLURM_", "SBATCH_"))},
@@ -216,17 +219,10 @@ def start_cluster(root: Path, has_counters: bool = False) -> Iterator[Slurm]:
     slurm = Slurm(root, environment)
     try:
         _start_munge(root)
-        configuration = root / "slurm.conf"
-        for command in (
-            ["slurmctld", "-f", configuration],
-            *(
-                ["unshare", "--mount", root / "mounts", "slurmd", "-N", node, "-f", configuration]
-                for node in NODES
-            ),
-        ):
-            subprocess.run(command, env=environment, check=True, timeout=START_TIMEOUT_S)
-        wait_for(lambda: _list_states(slurm) == {"idle"}, START_TIMEOUT_S)
-        yield slurm
+        with start_accounting(root, environment) if has_accounting else nullcontext():
+            _start_daemons(root, environment)
+            wait_for(lambda: _list_states(slurm) == {"idle"}, START_TIMEOUT_S)
+            yield slurm
     finally:
         _end_jobs(slurm)
         _end_daemons(root)
@@ -262,6 +258,17 @@ def _write_files(root: Path, has_counters: bool) -> None:
     (root / "task-prolog").write_text(TASK_PROLOG.format(root=root))
     for name in ("prolog", "epilog", "task-prolog", "mounts"):
         (root / name).chmod(0o755)
+
+
+def _start_daemons(root: Path, environment: dict[str, str]) -> None:
+    """Start slurmctld, and slurmd for each node."""
+    configuration = root / "slurm.conf"
+    mounts = ["unshare", "--mount", root / "mounts"]
+    for command in (
+        ["slurmctld", "-f", configuration],
+        *([*mounts, "slurmd", "-N", node, "-f", configuration] for node in NODES),
+    ):
+        subprocess.run(command, env=environment, check=True, timeout=START_TIMEOUT_S)
 
 
 def _start_munge(root: Path) -> None:
