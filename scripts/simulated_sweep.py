@@ -192,7 +192,7 @@ def render_page(cap_sweeps: list[SimulatedSweep]) -> Iterator[str]:
     )
     yield from (
         "",
-        "<!-- not executed: takes about ten minutes -->",
+        "<!-- executed by tests/end_to_end/test_simulated_sweep.py -->",
         "```sh",
         "make simulated-sweep",
     )

@@ -1,6 +1,8 @@
-"""scripts/simulated_sweep.py: its page, and how it goes on."""
+"""scripts/simulated_sweep.py: its page, how it goes on, and the command of docs/simulated-sweep.md
+with one short sweep."""
 
 import importlib.util
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -8,15 +10,17 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from support.console.blocks import DOCS, ROOT, list_blocks_of
 
 from rules.metrics.sweeps.points import Point
+
+SCRIPT = "scripts/simulated_sweep.py"
 
 
 @pytest.fixture
 def script_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """scripts/simulated_sweep.py with its build directory in `tmp_path`."""
-    path = Path(__file__).parents[2] / "scripts/simulated_sweep.py"
-    spec = importlib.util.spec_from_file_location("simulated_sweep", path)
+    spec = importlib.util.spec_from_file_location("simulated_sweep", ROOT / SCRIPT)
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
     monkeypatch.setitem(sys.modules, spec.name, module)  # where its dataclass looks for it
@@ -79,3 +83,39 @@ def test_simulated_sweep_that_has_a_plan_goes_on_with_it(
         str(out),
     ]
     assert commands[1] == ["sweep", "--resume", str(out / "x.sweep.json")]
+
+
+def test_command_of_the_page_sweeps_signs_checks_and_reports(
+    script_module: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With two caps of one workload on one board, and a report without other bundles."""
+    (block,) = list_blocks_of(__file__, DOCS / "simulated-sweep.md")
+    run = subprocess.run
+
+    def run_smaller(command: list[object], **options: object) -> subprocess.CompletedProcess:
+        words = [word for word in command if word != ROOT / "submissions"]
+        caps = ["--caps", "400,700"] if "sweep" in words else []
+        return run([*words, *caps], **options)
+
+    # A make that runs this test may have other flags.
+    environment = {name: value for name, value in os.environ.items() if name != "MAKEFLAGS"}
+    recipe = run(
+        [*block.text.split(), "--dry-run"],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert f"/python {SCRIPT}\n" in recipe.stdout
+    monkeypatch.setattr(script_module, "BOARDS", {"h200": "H200"})
+    monkeypatch.setattr(script_module, "WORKLOADS", ("resnet50-train",))
+    monkeypatch.setattr(script_module, "OTHER_EPOCH_S", 0.1)
+    monkeypatch.setattr(script_module, "PAGE", tmp_path / "page.md")
+    monkeypatch.setattr(script_module.subprocess, "run", run_smaller)
+    assert script_module.main() == 0
+    bundles = script_module.list_bundles()
+    assert len(bundles) == 2 and all((bundle / "signatures").exists() for bundle in bundles)
+    assert all(bundle.name in (tmp_path / "report.html").read_text() for bundle in bundles)
+    page = (tmp_path / "page.md").read_text()
+    assert "makes 2 runs" in page and "| H200 | resnet50-train | 200 to 700 |" in page

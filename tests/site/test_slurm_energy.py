@@ -54,13 +54,16 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Job]:
 def run_with_counters(slurm: Slurm, script: Path) -> str:
     """Run a job on nodes that draw POWER_W. Returns its id."""
     ended = threading.Event()
+    start_j = 5_000_000
 
     def count() -> None:
-        energy_j = 5_000_000
+        energy_j = start_j
         while not ended.wait(0.2):
             energy_j += POWER_W // 5
             slurm.set_counters(energy_j, POWER_W)
 
+    # A step that begins without counters counts nothing.
+    slurm.set_counters(start_j, POWER_W)
     counter = threading.Thread(target=count)
     counter.start()
     try:

@@ -18,7 +18,6 @@ DbdAddr=127.0.0.1
 DbdPort={port}
 SlurmUser=root
 PidFile={root}/slurmdbd.pid
-LogFile={root}/slurmdbd.log
 StorageType=accounting_storage/mysql
 StorageHost=127.0.0.1
 StoragePort={database_port}
@@ -50,17 +49,24 @@ def start_accounting(root: Path, environment: Mapping[str, str]) -> Iterator[Non
     subprocess.run(install, capture_output=True, check=True, timeout=START_TIMEOUT_S)
     socket = root / "database.socket"
     options = ["--skip-grant-tables", "--bind-address=127.0.0.1", f"--port={database_port}"]
-    files = [f"--socket={socket}", f"--log-error={root}/database.log"]
-    processes = [subprocess.Popen(["mariadbd", "--no-defaults", *database, *options, *files])]
+    server = ["mariadbd", "--no-defaults", *database, *options, f"--socket={socket}"]
+    processes = [_start(server, root / "database.log", environment)]
     try:
         wait_for(socket.exists, START_TIMEOUT_S)
-        processes.append(subprocess.Popen(["slurmdbd", "-D"], env=environment))
+        processes.append(_start(["slurmdbd", "-D"], root / "slurmdbd.log", environment))
         wait_for(lambda: _add_cluster(environment), START_TIMEOUT_S, step_s=0.2)
         yield
     finally:
         for process in reversed(processes):
             process.terminate()
             process.wait(START_TIMEOUT_S)
+
+
+def _start(
+    command: list[str], log: Path, environment: Mapping[str, str]
+) -> subprocess.Popen[bytes]:
+    with log.open("wb") as file:
+        return subprocess.Popen(command, env=environment, stdout=file, stderr=file)
 
 
 def _add_cluster(environment: Mapping[str, str]) -> bool:
