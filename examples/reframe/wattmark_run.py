@@ -17,7 +17,7 @@ from reframe.core.builtins import (
     sanity_function,
     variable,
 )
-from reframe.core.exceptions import PerformanceError
+from reframe.core.exceptions import PerformanceError, ReframeError
 
 sys.path.insert(0, str(Path(__file__).parent))
 from round_references import FIGURES, NoReferenceError, find_references
@@ -51,6 +51,9 @@ class WattmarkRun(rfm.RunOnlyRegressionTest):
     def set_command(self):
         extras = self.current_partition.extras
         self.round = self.round or extras.get("round", "")
+        # Here, and not after the run, which takes minutes of a node.
+        if self.round and not any(Path(self.round).rglob("result.json")):
+            raise ReframeError(f"round {self.round}: no bundle there; correct the path")
         options = f"{extras.get('options', '')} {self.options}"
         self.executable_opts = ["run", self.workload, "--variant", self.variant, "--out", BUNDLES]
         self.executable_opts += map(shlex.quote, shlex.split(options))
@@ -59,7 +62,8 @@ class WattmarkRun(rfm.RunOnlyRegressionTest):
 
     @sanity_function
     def bundle_passes_the_check(self):
-        sn.evaluate(sn.assert_true(list(Path(BUNDLES).glob("*/result.json")), "no bundle"))
+        bundles = list(Path(BUNDLES).glob("*/result.json"))
+        sn.evaluate(sn.assert_true(bundles, f"no bundle: {self.find_error()}"))
         # ReFrame skips a figure that it cannot read, and would pass the test without it.
         for name in FIGURES:
             sn.evaluate(sn.assert_true(self.headline[name], f"the run has no {name}"))
@@ -70,6 +74,12 @@ class WattmarkRun(rfm.RunOnlyRegressionTest):
             if finding["severity"] == "error"
         ]
         return sn.assert_false(errors, f"bench-check finds errors: {'; '.join(errors)}")
+
+    def find_error(self):
+        """The first error that bench-submit printed."""
+        path = Path(sn.evaluate(self.stderr))
+        lines = path.read_text().splitlines()
+        return next((line for line in lines if line.startswith("Error: ")), f"see {path}")
 
     @property
     def bundle(self):

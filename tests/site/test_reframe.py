@@ -150,4 +150,12 @@ def test_bundle_that_does_not_pass_the_check_fails_in_the_sanity_stage(tmp_path:
 def test_run_that_leaves_no_bundle_fails_in_the_sanity_stage(tmp_path: Path) -> None:
     status, record, output = run_reframe(tmp_path, options="--simulate no-such-board")
     assert status == 1 and record["fail_phase"] == "sanity", output
-    assert "no bundle" in record["fail_reason"]
+    reason = record["fail_reason"]
+    assert re.search("no bundle: Error: .*no-such-board", reason), reason
+
+
+def test_round_that_is_not_there_fails_before_the_run(tmp_path: Path) -> None:
+    status, record, output = run_reframe(tmp_path, options=SIMULATED, round="/none/h200")
+    assert status == 1 and record["fail_phase"] == "setup", output
+    assert "round /none/h200: no bundle there" in record["fail_reason"]
+    assert not list(tmp_path.rglob("bundles"))
