@@ -1,6 +1,7 @@
 """Reads the tables `[[meter]]` of system.toml, which describe the node meters."""
 
 import copy
+import math
 import re
 from collections.abc import Collection
 from functools import cache
@@ -60,6 +61,10 @@ def _read_table(path: Path, place: str, table: object) -> Json:
             )
     for error in _validator().iter_errors(entry):
         raise PlanError(f"{path}: {place} {_describe_error(error)}")
+    for key, value in entry.items():
+        # TOML has NaN and infinity, which pass the schema, and the JSON of a bundle has neither.
+        if isinstance(value, float) and not math.isfinite(value):
+            raise PlanError(f"{path}: {place} {key}: found {value}, expected a finite number")
     if not entry["interval_ms"] > 0:
         raise PlanError(f"{path}: {place} interval_ms: found 0, expected more than 0")
     names = [feed["feed"] for feed in entry["feeds"]]

@@ -7,11 +7,11 @@ import os
 import platform
 import re
 import subprocess
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from checker.command_line.toml_text import parse_toml
 from harness import __version__
 from harness.container_image import find_container_image
 from harness.meter_tables import read_meter_tables, select_meters
@@ -62,7 +62,7 @@ def read_description(path: Path | None) -> Json:
     if path is None:
         return dict(DESCRIPTION)
     try:
-        values = tomllib.loads(path.read_text())
+        values = parse_toml(path.read_bytes())
     except OSError as error:
         raise PlanError(
             f"--system {path}: cannot be read ({error.strerror}); give a TOML file that "

@@ -5,10 +5,11 @@ both.
 """
 
 import os
-import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
+
+from checker.command_line.toml_text import parse_toml
 
 CONFIG_FILE = "config.toml"
 SITE_VARIABLE = "WATTMARK_SITE_CONFIG"
@@ -82,13 +83,13 @@ def read_site_defaults() -> SiteDefaults:
 
 def _read_file(file: Path) -> Iterator[tuple[str, SiteDefault]]:
     try:
-        values = tomllib.loads(file.read_bytes().decode())
+        values = parse_toml(file.read_bytes())
     # XDG_CONFIG_HOME=/dev/null is a usual way to have no files.
     except (FileNotFoundError, NotADirectoryError):
         return
     except OSError as error:
         raise ConfigError(f"{file}: cannot be read ({error.strerror}); mend or remove it") from None
-    except (ValueError, RecursionError) as error:  # not UTF-8, not TOML, or nested too deeply
+    except ValueError as error:  # not UTF-8, or not TOML
         raise ConfigError(f"{file}: cannot be read as TOML: {error}; mend it") from None
     for key, value in values.items():
         if key not in KEYS:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from checker.command_line.config import ConfigError, find_user_directory, read_site_defaults
+from checker.command_line.toml_text import parse_toml
 from harness.power.node_meter import MeterAccess
 from harness.power.nodes import node_meter_class
 from harness.power.source import MeterError
@@ -80,7 +81,7 @@ def _read_tables(path: Path) -> dict[str, Any]:
             # Of the open file, so that no other file can be put in its place meanwhile.
             status = os.fstat(file.fileno())
             _check_private(path, status)
-            return tomllib.load(file)
+            return parse_toml(file.read())
     except FileNotFoundError:
         raise MeterError(
             f"{path}: no such file; write it ({PAGE}), or name another with --meters"

@@ -7,6 +7,7 @@ from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import Any
 
+from checker.command_line.toml_text import parse_toml
 from harness.power_logs.local_time import find_zone
 from harness.power_logs.records import (
     CURRENT,
@@ -99,7 +100,7 @@ class CsvMap:
 def read_map(path: Path) -> CsvMap:
     """Read a map. Raises PowerLogError, which names the file, the key and what is allowed."""
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        document = parse_toml(path.read_bytes())
     except OSError as error:
         raise PowerLogError(f"{path}: cannot be read ({error.strerror})") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

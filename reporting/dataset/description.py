@@ -2,12 +2,12 @@
 
 import datetime
 import re
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from checker.command_line.toml_text import parse_toml
 from reporting.paper import keep_web_address
 
 DESCRIPTION_FILE = "round.toml"
@@ -50,7 +50,7 @@ def read_description(round_directory: Path) -> Description:
     """Read round.toml in the directory of a round. Raises DescriptionError."""
     path = round_directory / DESCRIPTION_FILE
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        document = parse_toml(path.read_bytes())
     except (FileNotFoundError, NotADirectoryError):
         raise DescriptionError(
             f"{path}: there is no such file; a published data set needs it. Write it, for "
@@ -58,7 +58,7 @@ def read_description(round_directory: Path) -> Description:
         ) from None
     except OSError as error:
         raise DescriptionError(f"{path}: cannot be read ({error.strerror}); correct it") from None
-    except (ValueError, RecursionError) as error:  # not UTF-8, not TOML, or nested too deeply
+    except ValueError as error:  # not UTF-8, or not TOML
         raise DescriptionError(f"{path}: cannot be read as TOML: {error}; correct it") from None
     _check_keys(path, document)
     return Description(**{**document, "creators": tuple(document["creators"])})

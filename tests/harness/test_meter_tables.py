@@ -34,6 +34,8 @@ def test_a_date_may_be_written_as_toml_has_it(tmp_path):
         ({"scope": None}, "[[meter]] 1 : lacks scope; add what is missing"),
         ({"scope": "cupboard"}, "[[meter]] 1 scope: found 'cupboard', expected one of node or"),
         ({"interval_ms": "fast"}, "[[meter]] 1 interval_ms: found 'fast', expected type number"),
+        ({"accuracy_percent": float("nan")}, "1 accuracy_percent: found nan, expected a finite"),
+        ({"range_w": float("inf")}, "1 range_w: found inf, expected a finite number"),
         ({"interval_ms": 0}, "[[meter]] 1 interval_ms: found 0, expected more than 0"),
         ({"acuracy_percent": 1}, "unknown key 'acuracy_percent'; the keys are id, kind"),
         ({"host": "pdu-7.example"}, "[[meter]] 1: host belongs into meters.toml"),

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from checker.command_line.toml_text import parse_toml
 from harness.power_logs.records import PowerLog, PowerLogError
 from rules.bundle_format.documents import read_document
 from rules.bundle_format.files import Refused
@@ -45,7 +46,7 @@ def add_meter(system: Json, log: PowerLog, path: Path) -> tuple[Json, MeterDecla
 
 def _read_table(path: Path) -> dict[str, Any]:
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        document = parse_toml(path.read_bytes())
     except OSError as error:
         raise PowerLogError(f"{path}: cannot be read ({error.strerror})") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

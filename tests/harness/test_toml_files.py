@@ -1,0 +1,52 @@
+"""Files in TOML that users write: system.toml, meters.toml, maps of power logs and their meters."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from harness.power.meter_access import list_access
+from harness.power.source import MeterError
+from harness.power_logs.attaching.meter_file import _read_table
+from harness.power_logs.csv_map import read_map
+from harness.power_logs.records import PowerLogError
+from harness.run.plan import PlanError
+from harness.system import read_description
+
+READERS: list[tuple[Callable[[Path], object], type[Exception]]] = [
+    (read_description, PlanError),
+    (list_access, MeterError),
+    (read_map, PowerLogError),
+    (_read_table, PowerLogError),
+]
+NESTED = b"name = " + b"[" * 5000
+
+
+def write_private(directory: Path, content: bytes) -> Path:
+    path = directory / "file.toml"
+    path.write_bytes(content)
+    path.chmod(0o600)
+    return path
+
+
+@pytest.mark.parametrize(
+    "content",
+    [NESTED, b"name = ", b'name = "\xff"', b"\0"],
+    ids=["nested", "no value", "no UTF-8", "null"],
+)
+@pytest.mark.parametrize(("read", "error"), READERS)
+def test_file_that_is_no_toml_is_named(
+    tmp_path: Path, read: Callable[[Path], object], error: type[Exception], content: bytes
+) -> None:
+    path = write_private(tmp_path, content)
+    with pytest.raises(error, match=r"file.toml: .*TOML"):
+        read(path)
+
+
+def test_byte_order_mark_is_no_part_of_the_file(tmp_path: Path) -> None:
+    """Editors on Windows write one."""
+    path = write_private(tmp_path, b'\xef\xbb\xbfname = "a"\n')
+    assert read_description(path)["name"] == "a"
+    path.write_bytes(b'\xef\xbb\xbf[node-meter]\nkind = "simulated"\n')
+    (access,) = list_access(path)
+    assert access.kind == "simulated"
