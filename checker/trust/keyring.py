@@ -297,7 +297,7 @@ def _check_line(text: str, line: KeyringLine | None) -> Iterator[tuple[str, str,
     if line.unread_option:
         yield (
             f"the option {shorten(line.unread_option)}",
-            f"{', '.join(_OPTIONS)}; dates as 20261231, or 202612312359Z for UTC",
+            f"{', '.join(_OPTIONS)}; dates as 20261231 or 202612312359",
             "OpenSSH skips this line, so its key counts for nobody. Correct the option.",
         )
         return

@@ -19,7 +19,7 @@ from checker import CheckerError
 from checker.trust import sshsig
 from checker.trust.keyring import Keyring, compute_fingerprint
 from rules.bundle_format.files import Refused, build_refusal
-from rules.bundle_format.records import SUBMISSION_NAMESPACE
+from rules.bundle_format.records import SIGNERS_FILE, SUBMISSION_NAMESPACE
 from rules.rule_ids import SIGNATURE_INVALID, SIGNER_EXPIRED, SIGNER_NOT_OF_PATH, SIGNER_REVOKED
 
 NO_SSH_KEYGEN = "ssh-keygen was not found; install OpenSSH's client (8.7 or later)"
@@ -206,11 +206,16 @@ def _explain_refusal(
             "a key within its valid-after and valid-before",
             message,
         )
+    found = "a good signature by a key that the keyring does not accept"
+    if ": bad options: " in answer:
+        # The line of the key in the keyring, and why OpenSSH skips it.
+        reason = answer.rpartition(f"{SIGNERS_FILE}:")[2]
+        found += f" (line {reason})"
     return build_refusal(
         SIGNER_NOT_OF_PATH,
         name,
         "",
-        "a good signature by a key that the keyring does not accept",
+        found,
         f"a key of {principal} for the namespace {namespace}",
         "Sign it with the owner's key, or ask whoever maintains the keyring to add the key for "
         "this namespace.",

@@ -240,13 +240,14 @@ def test_option_that_openssh_cannot_read_is_a_warning(
     """OpenSSH skips the line, so the signature of the center is no good one."""
     bundle = submissions.add()
     write_option(submissions, option)
-    assert list_errors(judge(bundle)) == {"I107"}
+    (finding,) = judge(bundle).findings
+    assert finding.rule == "I107" and "(line 1: bad options: " in finding.found
     (problem,) = read_keyring(submissions.keyring).problems
     assert (problem.rule, problem.violation.pointer) == ("I124", "line 1")
     assert problem.violation.found.startswith("the option '" + option[:9])
 
 
-@pytest.mark.parametrize("date", ["20991231", "209912312359", "20991231235959Z", "20990230z"])
+@pytest.mark.parametrize("date", ["20991231", "209912312359", "20991231235959", "20990230"])
 def test_dates_that_openssh_reads_are_no_problem(submissions: Submissions, date: str) -> None:
     bundle = submissions.add()
     write_option(submissions, f'valid-before="{date}"')
