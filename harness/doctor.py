@@ -18,7 +18,15 @@ from checker.command_line.config import (
     list_config_files,
     read_site_defaults,
 )
-from harness.checks import Check, check_code, check_container, check_packages, check_signing
+from harness.checks import (
+    Check,
+    TargetError,
+    check_code,
+    check_container,
+    check_packages,
+    check_signing,
+    check_target,
+)
 from harness.power.caps.apply import explain_refusal
 from harness.power.caps.journal import (
     JOURNAL_FILE,
@@ -150,4 +158,9 @@ def _check_default(key: str, text: str, origin: str) -> Check:
     if key in FILE_KEYS and not os.access(Path(text).expanduser(), os.F_OK):
         advice = f"write the file, or correct {key} in {origin}"
         return Check(f"--{key}", False, f"{text} is missing, from {origin}", advice)
+    if key == "out":
+        try:
+            check_target(Path(text))
+        except TargetError as error:
+            return Check("--out", False, f"{text} takes no results, from {origin}", str(error))
     return Check(f"--{key}", True, f"{text}, from {origin}")

@@ -280,6 +280,8 @@ def test_doctor_shows_each_value_and_where_it_comes_from(
         "--key": (True, "not set"),
         "--out": (True, f"mine, from {user_file}"),
     }
+    (tmp_path / "mine").touch()
+    assert list_results()["--out"] == (False, f"mine takes no results, from {user_file}")
     monkeypatch.setenv("WATTMARK_METERS", str(system))
     user_file.unlink()
     results = list_results()
