@@ -36,9 +36,9 @@ from reporting.report_table import (
 )
 from reporting.rounds.earlier import EarlierRound
 from reporting.rounds.table import describe_changes
-from reporting.sections.cells import BundleLink
-from reporting.sections.nodes.power import SCOPE as NODE_SCOPE
+from reporting.sections.cells import NODE_SCOPE, BundleLink
 from reporting.sections.planning import DEFAULTS
+from reporting.sections.repeats import ReportSpread
 from reporting.sentences.cost import COST_IN_BRIEF, COST_SENTENCE
 from rules import VERSION
 from rules.bundle_format.records import Json
@@ -79,10 +79,14 @@ def render_page(page: PageModel, output: Path, now: datetime, drawing: Drawing) 
     # Other processes draw meanwhile.
     markup = TableMarkup(page)
     table_html = {table.id: markup.render(table) for table in page.tables}
-    table_data = compress_tables(page.tables)
+    node_cells = page.node_scope.cells if page.node_scope else None
+    table_data = compress_tables(page.tables, node_cells)
     drawing_script, libraries = drawing.scripts.result()
     # The drawing script waits for an event of the script of the page.
-    scripts = (shorten_script(drawing_script), read_page_script("control.js", "panels.js"))
+    scripts = (
+        shorten_script(drawing_script),
+        read_page_script("scope.js", "answers.js", "control.js", "panels.js"),
+    )
     drawn_charts = drawing.wait_for(page.tables)
     template = make_environment().get_template("report.html")
     return template.render(
@@ -151,16 +155,26 @@ def describe_report(page: PageModel, now: datetime) -> Json:
         "assumptions": asdict(DEFAULTS),
         "cost_sentence": COST_SENTENCE,
         "cost_in_brief": COST_IN_BRIEF,
-        "least_difference_percent": {
-            name: {
-                "other_boards": figure.get_single_limit_percent(False),
-                "same_board": figure.get_single_limit_percent(True),
-            }
-            for name, figure in page.spread.by_figure.items()
-        },
+        "least_difference_percent": _list_limits(page.spread),
+        **(
+            {"node_least_difference_percent": _list_limits(page.node_scope.spread)}
+            if page.node_scope
+            else {}
+        ),
         "rack_tolerance_w": TOLERANCE_W,
         "node_scope": NODE_SCOPE,
         "sources": [_cite_paper(paper) for paper in page.collected.papers],
+    }
+
+
+def _list_limits(spread: ReportSpread) -> Json:
+    """The least differences of two single runs that count."""
+    return {
+        name: {
+            "other_boards": figure.get_single_limit_percent(False),
+            "same_board": figure.get_single_limit_percent(True),
+        }
+        for name, figure in spread.by_figure.items()
     }
 
 

@@ -5,7 +5,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -20,9 +20,12 @@ _NO_CELL = object()
 """Stands above the cells of the first row; equal to no cell."""
 
 
-def compress_tables(tables: Sequence[ReportTable]) -> str:
-    """The records of tables as compressed JSON (`compress_text`)."""
-    records = share_cells([to_record(table) for table in tables])
+def compress_tables(
+    tables: Sequence[ReportTable], node_cells: Mapping[str, Mapping[int, Json]] | None = None
+) -> str:
+    """The records of tables as compressed JSON (`compress_text`), with the cells of whole nodes by
+    table and number of the row under `nodes`."""
+    records = {**share_cells([to_record(table) for table in tables]), "nodes": node_cells or {}}
     return compress_text(json.dumps(records, ensure_ascii=False, separators=(",", ":")))
 
 

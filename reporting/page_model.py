@@ -1,8 +1,8 @@
 """The content of the page as tables: an overview, one section per workload, and one part per
 system."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from reporting.collect import Collected, read_bundle
 from reporting.report_table import ReportTable
@@ -12,7 +12,7 @@ from reporting.rounds.compare import compare_rounds
 from reporting.rounds.earlier import EarlierRound
 from reporting.rounds.table import build_change_counts_table, build_changes_table
 from reporting.sections import compare, overview, planning, results
-from reporting.sections.cells import BundleLink, describe_provenance
+from reporting.sections.cells import BundleLink, Cells
 from reporting.sections.control import add_control_shares, build_control_table
 from reporting.sections.data_sheets.boards import build_board_table
 from reporting.sections.data_sheets.naive import build_naive_table
@@ -21,6 +21,12 @@ from reporting.sections.like_paper import PAPERS, build_like_table
 from reporting.sections.nodes import racks
 from reporting.sections.nodes.fixed_work import build_fixed_work_table
 from reporting.sections.nodes.power import build_node_gain_table, build_node_table
+from reporting.sections.nodes.scope import (
+    build_node_scope_tables,
+    find_node_cells,
+    select_node_rows,
+)
+from reporting.sections.power_traces import build_trace_tables
 from reporting.sections.repeats import ReportSpread, measure_spread
 from reporting.sections.serving import build_serving_table
 from reporting.sections.spread import build_epochs_table, build_repeats_table
@@ -30,9 +36,8 @@ from reporting.sections.sweeps.gains import build_settings_table
 from reporting.sections.sweeps.published_settings import build_published_settings_table
 from reporting.sections.sweeps.scaling import build_scaling_table, find_scaled_runs
 from reporting.sections.token_energy import build_token_energy_table
-from reporting.sentences.other_sources import describe_other_sources
+from reporting.sentences.other_sources import OtherSources, describe_other_sources
 from reporting.sentences.page import PageSentences, build_page_sentences
-from reporting.traces import build_trace_table
 from rules.workloads import Workload, workloads
 
 
@@ -61,6 +66,17 @@ class SystemPart:
 
 
 @dataclass(frozen=True)
+class NodeScope:
+    """What the page shows in the scope of whole nodes, beside the tables of whole nodes."""
+
+    cells: Mapping[str, Mapping[int, Cells]]
+    """The cells that differ from those of accelerators, by the id of a table and the number of its
+    row. Rows without them have no figures of nodes."""
+    sentences: PageSentences
+    spread: ReportSpread
+
+
+@dataclass(frozen=True)
 class PageModel:
     """All tables of the page. A table is None if it would be empty."""
 
@@ -81,6 +97,8 @@ class PageModel:
     evidence: ReportTable | None
     spread: ReportSpread
     sentences: PageSentences
+    node_scope: NodeScope | None
+    """None without figures of nodes."""
     collected: Collected
     earlier: EarlierRound | None
     changes: RoundChanges | None
@@ -147,6 +165,8 @@ def build_page_model(
     systems = _build_systems(rows, link)
     nodes = [*racks.list_measured_nodes(rows, link), *racks.list_published_nodes(collected.papers)]
     whole_nodes = racks.build_whole_nodes_table(nodes)
+    what_if = planning.build_what_if_table(rows, link, spread)
+    evidence = overview.build_evidence_table(rows, link)
     section_tables = [table for section in sections for table in (*section.tables, *section.demo)]
     charted_tables = [
         table for table in (*section_tables, naive, fixed_work, whole_nodes) if table is not None
@@ -156,6 +176,15 @@ def build_page_model(
     )
     sources = describe_other_sources(collected.studies, collected.papers)
     sentences = build_page_sentences(rows, passed_findings, charted_tables, spread, link, sources)
+    node_scope = _build_node_scope(
+        rows,
+        [*section_tables, *(table for table in (what_if, evidence) if table is not None)],
+        systems,
+        link,
+        replace(sources, batch_sizes=()),
+    )
+    if node_scope:
+        sections = [_add_node_rows(section, node_scope.cells) for section in sections]
     card_order = [card.workload for card in sentences.cards]
     # Workloads with submitted results come first, in the order of the answer cards.
     sections.sort(key=lambda s: (not s.submitted, card_order.index(s.workload.id)))
@@ -164,7 +193,7 @@ def build_page_model(
         workloads=overview.build_workloads_table(rows),
         systems_table=overview.build_systems_table(rows) if systems else None,
         findings=overview.build_findings_table(passed_findings, collected.rejected),
-        what_if=planning.build_what_if_table(rows, link, spread),
+        what_if=what_if,
         rack=racks.build_rack_table(nodes),
         node_shares=racks.list_node_shares(collected.papers),
         whole_nodes=whole_nodes,
@@ -174,15 +203,49 @@ def build_page_model(
         published_settings=build_published_settings_table(collected.papers),
         control=build_control_table(rows, link),
         systems=systems,
-        evidence=overview.build_evidence_table(rows, link),
+        evidence=evidence,
         spread=spread,
         sentences=sentences,
+        node_scope=node_scope,
         collected=collected,
         earlier=earlier,
         changes=changes,
         changes_table=build_changes_table(changes, link) if changes else None,
         change_counts=build_change_counts_table(changes) if changes else None,
     )
+
+
+def _build_node_scope(
+    rows: Sequence[ResultRow],
+    tables: Sequence[ReportTable],
+    systems: Sequence[SystemPart],
+    link: BundleLink,
+    nodes: OtherSources,
+) -> NodeScope | None:
+    """The scope of whole nodes for the tables that have figures of them, and those of systems."""
+    node_rows = select_node_rows(rows)
+    if not node_rows:
+        return None
+    spread = measure_spread(node_rows)
+    system_tables = [system.table for system in systems]
+    node_tables = build_node_scope_tables(node_rows, system_tables, link, spread)
+    sentences = build_page_sentences(node_rows, (), node_tables, spread, link, nodes)
+    cells = find_node_cells([*tables, *system_tables], node_tables)
+    return NodeScope(cells, sentences, spread)
+
+
+def _add_node_rows(
+    section: WorkloadSection, cells: Mapping[str, Mapping[int, Cells]]
+) -> WorkloadSection:
+    """The section with the rows of whole nodes in its tables."""
+
+    def add(table: ReportTable) -> ReportTable:
+        cells_by_row = cells.get(table.id, {})
+        node_rows = {place: {**table.rows[place], **row} for place, row in cells_by_row.items()}
+        return replace(table, node_rows=node_rows) if node_rows else table
+
+    tables, demo = (list(map(add, part)) for part in (section.tables, section.demo))
+    return replace(section, tables=tables, demo=demo)
 
 
 def _build_systems(rows: Sequence[ResultRow], link: BundleLink) -> list[SystemPart]:
@@ -327,28 +390,4 @@ def _build_run_tables(
         yield results.build_power_table(
             workload, rows, link, f"{id}-power", f"{workload.title}: {prefix}clocks and power"
         )
-    for place, row in enumerate(_select_traced_rows(rows), start=1):
-        if row.provenance:
-            # Summaries do not hold the raw tables, so these are read again, for at most two
-            # bundles.
-            bundle = read_bundle(row.provenance.run.path, row.provenance.manifest_sha256)
-            control_w = row.control.median_w if row.control else None
-            yield build_trace_table(
-                bundle,
-                f"{id}-trace-{place}",
-                control_w=control_w,
-                provenance=describe_provenance(row),
-            )
-
-
-def _select_traced_rows(rows: Sequence[ResultRow]) -> list[ResultRow]:
-    """The runs whose power is shown over time: the fastest, and the most efficient if it is
-    another one."""
-    candidates = [row for row in rows if row.may_win and row.provenance]
-    if not candidates:
-        return []
-    fastest = max(candidates, key=lambda row: row.items_per_s_per_accelerator.value)
-    efficient = max(
-        candidates, key=lambda row: row.items_per_joule.value if row.items_per_joule else 0.0
-    )
-    return [fastest] if fastest is efficient else [fastest, efficient]
+    yield from build_trace_tables(rows, id, read_bundle)

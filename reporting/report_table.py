@@ -23,7 +23,7 @@ import io
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Value = float | int | str | bool | None
@@ -96,6 +96,9 @@ class ReportTable:
     """The note below the table."""
     compact_keys: tuple[str, ...] = ()
     """The columns that the page shows until a reader asks for more; empty for all columns."""
+    node_rows: Mapping[int, TableRow] = field(default_factory=dict)
+    """Rows with figures of whole nodes in place of those of accelerators, by the number of the row.
+    The page can draw them, so axes and labels of charts have room for them."""
 
     def __post_init__(self) -> None:
         keys = self.keys
@@ -132,6 +135,10 @@ class ReportTable:
     def data(self) -> list[dict[str, Value]]:
         """The rows for charts and downloads."""
         return [dict(row) for row in self.rows]
+
+    def widen(self, data: Sequence[TableRow]) -> list[TableRow]:
+        """Some rows, and all that the page draws in the scope of whole nodes."""
+        return [*data, *self.node_rows.values()]
 
 
 def to_record(table: ReportTable) -> dict[str, Any]:

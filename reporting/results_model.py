@@ -110,6 +110,9 @@ class ResultRow:
     """Measured energy over the naive estimate; None without energy or MFU."""
     control: ControlShare | None = None
     """None without a control run at the same cap."""
+    is_of_nodes: bool = False
+    """Whether energy, efficiency and power are those of whole nodes, by node meters
+    (`reporting/sections/nodes/scope.py`)."""
 
     @property
     def comparable(self) -> bool:

@@ -64,7 +64,11 @@ def build_charts(table: ReportTable, texts: Mapping[str, ChartText] | None = Non
 
 
 def _apply_text(chart: Chart, text: ChartText | None) -> Chart:
-    return chart if text is None else replace(chart, title=text.title or chart.title, alt=text.alt)
+    if text is None:
+        return chart
+    if not text.title:
+        return replace(chart, alt=text.alt)
+    return replace(chart, title=text.title, neutral_title=chart.title, alt=text.alt)
 
 
 def require_renderer() -> Any:

@@ -33,6 +33,8 @@ from reporting.report_table import ReportTable, Value
 
 _CAP = "cap_w"
 _ENERGY, _TIME = "energy_gain_percent", "extra_time_percent"
+_Scales = tuple[Callable[[float], float], Callable[[float], float]]
+"""The place of an extra time, as a share of the width, and of an energy saved, in pixels."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,9 @@ def _build_panel(table: ReportTable) -> Chart | None:
             y=alt.Y(
                 "figure:Q",
                 axis=alt.Axis(title=None, tickCount=6),
-                scale=alt.Scale(domain=_make_domain(metrics, data), zero=False, nice=False),
+                scale=alt.Scale(
+                    domain=_make_domain(metrics, table.widen(data)), zero=False, nice=False
+                ),
             ),
         )
     )
@@ -209,7 +213,9 @@ def _build_saving_chart(table: ReportTable) -> Chart | None:
     texts = {n: name_cap(rows[n]) for n in select_labelled(rows, every_cap=True)}
 
     def place(plot: Plot) -> list[Label]:
-        return place_caps(rows, _make_points(rows, plot), texts, plot, _list_zero_lines(rows, plot))
+        scales = _make_scales(table.widen(list(rows.values())), plot)
+        points = _make_points(rows, table.node_rows, scales)
+        return place_caps(rows, points, texts, plot, _list_zero_lines(scales, plot))
 
     layers = [
         reference.mark_rule(stroke=INK, opacity=0.5).encode(y=alt.YDatum(0)),
@@ -233,36 +239,41 @@ def _build_saving_chart(table: ReportTable) -> Chart | None:
     )
 
 
-def _make_points(rows: Mapping[int, Mapping[str, Value]], plot: Plot) -> dict[int, PlotPoint]:
+def _make_points(
+    rows: Mapping[int, Mapping[str, Value]],
+    node_rows: Mapping[int, Mapping[str, Value]],
+    scales: _Scales,
+) -> dict[int, PlotPoint]:
     """The points of energy saved against extra time in the plot, by the number of their row."""
-    find_x_share, find_y_px = _make_scales(rows, plot)
+    find_x_share, find_y_px = scales
     return {
         number: PlotPoint(
             row=number,
             x_share=find_x_share(float(row[_TIME] or 0)),
-            y_px=(find_y_px(float(row[_ENERGY] or 0)),),
+            # In both scopes.
+            y_px=(
+                find_y_px(float(row[_ENERGY] or 0)),
+                find_y_px(float(node_rows.get(number, row)[_ENERGY] or 0)),
+            ),
             radius_px=POINT_PX,
         )
         for number, row in rows.items()
     }
 
 
-def _list_zero_lines(rows: Mapping[int, Mapping[str, Value]], plot: Plot) -> list[list[PlotPoint]]:
+def _list_zero_lines(scales: _Scales, plot: Plot) -> list[list[PlotPoint]]:
     """The lines at no extra time and at no energy saved."""
-    find_x_share, find_y_px = _make_scales(rows, plot)
+    find_x_share, find_y_px = scales
     x_share, y_px = find_x_share(0), find_y_px(0)
     return [
-        [PlotPoint(-1, share, (y_px,), 0) for share in (0, 1)],
-        [PlotPoint(-1, x_share, (end_px,), 0) for end_px in (0, plot.height_px)],
+        [PlotPoint(-1, share, (y_px, y_px), 0) for share in (0, 1)],
+        [PlotPoint(-1, x_share, (end_px, end_px), 0) for end_px in (0, plot.height_px)],
     ]
 
 
-def _make_scales(
-    rows: Mapping[int, Mapping[str, Value]], plot: Plot
-) -> tuple[Callable[[float], float], Callable[[float], float]]:
-    """The place of an extra time, as a share of the width, and of an energy saved, in pixels."""
-    left, right = find_linear_domain(select_numbers(list(rows.values()), _TIME))
-    bottom, top = find_linear_domain(select_numbers(list(rows.values()), _ENERGY))
+def _make_scales(data: Data, plot: Plot) -> _Scales:
+    left, right = find_linear_domain(select_numbers(data, _TIME))
+    bottom, top = find_linear_domain(select_numbers(data, _ENERGY))
     return (
         lambda time: (time - left) / (right - left),
         lambda energy: (top - energy) / (top - bottom) * plot.height_px,

@@ -25,6 +25,8 @@ class Chart:
     alt: str
     table: ReportTable
     spec: Json
+    neutral_title: str = ""
+    """The title without a finding, where `title` states one."""
     better: Literal["higher", "lower", ""] = ""
     """Which values are better; empty if neither is."""
     source: str = ""

@@ -5,7 +5,7 @@ smoothed.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import altair as alt
@@ -71,7 +71,7 @@ def _build_hill(table: ReportTable, data: Data) -> Chart:
     )
     # With all values the axis stays in place when the switch is used, and when the reader raises
     # the node share to what logs of MLPerf show.
-    efficiencies = select_numbers(data, _EFFICIENCY, _WITH_NODE)
+    efficiencies = select_numbers(table.widen(data), _EFFICIENCY, _WITH_NODE)
     efficiencies += [
         with_node_overhead(rate, rate / efficiency, _LARGEST_SHARE_W, 1)
         for row in data
@@ -97,7 +97,9 @@ def _build_hill(table: ReportTable, data: Data) -> Chart:
     domain = find_log_domain(efficiencies)
 
     def place(plot: Plot) -> list[Label]:
-        points = _make_points(rows, (_EFFICIENCY, _WITH_NODE), domain, plot, has_rings=True)
+        points = _make_points(
+            rows, table.node_rows, (_EFFICIENCY, _WITH_NODE), domain, plot, has_rings=True
+        )
         return place_caps(rows, points, texts, plot)
 
     layers = [*_draw_curves(base, styles, is_small=False), *draw_caps(base, place)]
@@ -116,7 +118,7 @@ def _build_hill(table: ReportTable, data: Data) -> Chart:
 
 def _build_small_hill(table: ReportTable, data: Data) -> Chart:
     """The hill of about 260 by 220 pixels, with labels at the peaks and the default caps."""
-    efficiencies = select_numbers(data, _EFFICIENCY)
+    efficiencies = select_numbers(table.widen(data), _EFFICIENCY)
     rate, efficiency = table.get_column(_RATE), table.get_column(_EFFICIENCY)
     base = (
         alt.Chart(alt.NamedData(table.id))
@@ -129,7 +131,12 @@ def _build_small_hill(table: ReportTable, data: Data) -> Chart:
     )
     rows = _select_drawn(table)
     points = _make_points(
-        rows, (_EFFICIENCY,), find_log_domain(efficiencies), _SMALL, has_rings=False
+        rows,
+        table.node_rows,
+        (_EFFICIENCY,),
+        find_log_domain(efficiencies),
+        _SMALL,
+        has_rings=False,
     )
     labels = place_caps(rows, points, _name_small_labels(rows), _SMALL)
     layers = [
@@ -226,23 +233,32 @@ def _name_small_labels(rows: Mapping[int, Mapping[str, Value]]) -> dict[int, str
 
 def _make_points(
     rows: Mapping[int, Mapping[str, Value]],
+    node_rows: Mapping[int, Mapping[str, Value]],
     states: Sequence[str],
     efficiency_domain: tuple[float, float],
     plot: Plot,
     has_rings: bool,
 ) -> dict[int, PlotPoint]:
     """The drawn points in the plot, by the number of their row. `states` has the columns that the
-    chart draws as efficiency."""
+    chart draws as efficiency. With figures of whole nodes, these are another state."""
     rate_domain = find_log_domain(select_numbers(list(rows.values()), _RATE))
+
+    def list_efficiencies(number: int) -> Iterator[float]:
+        row = rows[number]
+        efficiency = float(row[_EFFICIENCY] or 0)
+        for key in states:
+            # A point without an assumed share does not move.
+            yield float(row.get(key) or efficiency)
+        if node_rows:
+            yield float(node_rows.get(number, row).get(_EFFICIENCY) or efficiency)
+
     return {
         number: PlotPoint(
             row=number,
             x_share=_find_share(float(row[_RATE] or 0), rate_domain),
             y_px=tuple(
-                # A point without an assumed share does not move.
-                (1 - _find_share(float(row.get(key) or row[_EFFICIENCY] or 0), efficiency_domain))
-                * plot.height_px
-                for key in states
+                (1 - _find_share(efficiency, efficiency_domain)) * plot.height_px
+                for efficiency in list_efficiencies(number)
             ),
             radius_px=_RING_PX
             if has_rings and row.get("front")

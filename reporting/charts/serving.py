@@ -70,7 +70,7 @@ def _build_chart(table: ReportTable, key: str, name: str, title: str, better: An
         .transform_filter(f"datum.{_USER} && datum['{key}']")
         .encode(
             x=_make_axis(alt.X, table, _USER, data),
-            y=_make_axis(alt.Y, table, key, data),
+            y=_make_axis(alt.Y, table, key, table.widen(data)),
         )
     )
     line = (
@@ -147,7 +147,7 @@ def _label_loads(base: Any, table: ReportTable, key: str) -> list[Any]:
         number: PlotPoint(
             row=number,
             x_share=_find_share(row, _USER, data),
-            y_px=((1 - _find_share(row, key, data)) * HEIGHT,),
+            y_px=((1 - _find_share(row, key, table.widen(data))) * HEIGHT,),
             radius_px=_POINT_PX,
         )
         for number, row in drawn_rows.items()

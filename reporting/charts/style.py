@@ -145,7 +145,8 @@ def make_linear_axis(
 
     `field` is the field drawn on the axis, by default `key`.
     """
-    domain = find_linear_domain(select_numbers(data, key, f"{key}_low", f"{key}_high"))
+    values = select_numbers(table.widen(data), key, f"{key}_low", f"{key}_high")
+    domain = find_linear_domain(values)
     axis = alt.Axis(labelExpr=_GROUPED_DIGITS, tickCount=6)
     scale = alt.Scale(domain=list(domain), nice=False, zero=False)
     return channel(f"{field or key}:Q", title=table.get_column(key).label, axis=axis, scale=scale)

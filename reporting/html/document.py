@@ -65,8 +65,9 @@ def compress_text(text: str) -> str:
 
 
 def shorten_script(script: str) -> str:
-    """The script without indentation and without lines that are comments."""
-    return re.sub(r"^\s+(//.*\n)?|^//.*\n", "", script, flags=re.MULTILINE)
+    """The script without indentation and comments. A comment behind code has no quotes."""
+    script = re.sub(r"^\s+(//.*\n)?|^//.*\n", "", script, flags=re.MULTILINE)
+    return re.sub(r"(?<=[;,{(]) // [^'\"`\n]*$", "", script, flags=re.MULTILINE)
 
 
 def shorten_style(style: str) -> Markup:

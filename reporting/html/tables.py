@@ -84,18 +84,17 @@ class TableMarkup:
         return Markup(
             # With a label and a tabindex, readers without a mouse can scroll a wide table.
             f'<div class="scroll{compact}{lazy_layout}" role="region" '
-            f'aria-label="{escape(table.title)}" tabindex="0">\n'
+            f'aria-label="{escape(table.title)}" tabindex="0">'
             f'<table {id_attribute}="{escape(table.id)}" '
-            f'class="{_number_column_classes(columns)}">\n<caption>{escape(table.title)}</caption>\n'
-            f"<thead><tr>{heads}</tr></thead>\n<tbody>\n{body}\n</tbody>\n</table>\n</div>"
+            f'class="{_number_column_classes(columns)}"><caption>{escape(table.title)}</caption>'
+            f"<thead><tr>{heads}</thead><tbody>{body}</tbody></table></div>"
         )
 
     def _render_head(self, column: Column) -> str:
         unit = f" <small>{escape(column.unit)}</small>" if column.unit else ""
         about = f' title="{escape(column.about)}"' if column.about else ""
         return (
-            f'<th scope="col"{about} '
-            f'data-key="{escape(column.key)}">{escape(column.title)}{unit}</th>'
+            f'<th scope="col"{about} data-key="{escape(column.key)}">{escape(column.title)}{unit}'
         )
 
     def _render_row(

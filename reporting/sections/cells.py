@@ -4,8 +4,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from checker.verdict import TrustLevel
-from reporting.report_table import Column, Value
-from reporting.results_model import Figure, ResultRow, name_submitted_line
+from reporting.report_table import NO_BREAK, Column, Value, escape_invisible
+from reporting.results_model import (
+    Figure,
+    ResultRow,
+    format_accelerator_count,
+    name_submitted_line,
+)
 from rules.finding import Finding, Severity
 from rules.metrics.figures import Estimate
 
@@ -16,7 +21,9 @@ BundleLink = Callable[[Path], str]
 Cells = dict[str, Value]
 
 
-SCOPE = "accelerators only"
+SCOPE, NODE_SCOPE = "accelerators only", "whole nodes"
+"""What the power measurement of a row covers."""
+SCOPE_COLUMN = Column("scope", "scope", hidden=True, about="what the power measurement covers")
 
 
 COMPARED_STANDINGS = ("closed", "open", "published")
@@ -39,6 +46,8 @@ FACET_COLUMNS = (
     Column("count", "number of accelerators", "", "count", hidden=True),
     Column("batch", "batch", "samples", "count", hidden=True),
     Column("sm_clock_mhz", "locked SM clock", "MHz", "count", hidden=True),
+    SCOPE_COLUMN,
+    Column("status", "status", hidden=True, about="compared, or excluded from rankings"),
 )
 """What the control bar of the page filters rows by."""
 
@@ -53,7 +62,6 @@ MARK_COLUMNS = (
         form="evidence",
         about="the bundle, its signer and its findings, or the table of the paper",
     ),
-    Column("scope", "scope", hidden=True, about="what the power measurement covers"),
     Column("doubt", "reason why the cap is in doubt", hidden=True),
     Column("implausible", "reason why the figure is implausible", hidden=True),
     Column("withheld", "reason why the result is excluded from rankings", hidden=True),
@@ -91,7 +99,6 @@ def make_mark_cells(row: ResultRow, link: BundleLink) -> Cells:
         "evidence": row.table
         if provenance is None
         else describe_evidence(provenance.signer, provenance.trust_level, provenance.findings),
-        "scope": None if provenance is None else SCOPE,
         "doubt": row.doubt,
         "implausible": row.implausible,
         "withheld": row.withheld,
@@ -114,7 +121,14 @@ def make_facet_cells(row: ResultRow) -> Cells:
         "count": row.count,
         "batch": row.batch_size,
         "sm_clock_mhz": row.sm_clock_mhz,
+        "scope": None if row.provenance is None else name_scope(row),
+        "status": "compared" if row.may_win else "excluded",
     }
+
+
+def name_scope(row: ResultRow) -> str:
+    """The cell of `SCOPE_COLUMN` of a run."""
+    return NODE_SCOPE if row.is_of_nodes else SCOPE
 
 
 def describe_provenance(row: ResultRow) -> str:
@@ -140,6 +154,17 @@ def describe_evidence(
 def name_line(row: ResultRow) -> str:
     """The configuration that all caps of a line share, for submitted and published rows."""
     return name_submitted_line(row) if row.provenance else f"{row.system} · {row.model}"
+
+
+def name_setting(row: ResultRow) -> str:
+    """Accelerators, variant and precision: `NVIDIA H200, tuned bf16`. Of a published figure, the
+    accelerator and the authors."""
+    board = f"{row.accelerator}{format_accelerator_count(row)}"
+    if row.provenance is None:
+        return escape_invisible(f"{board} ({row.system})")
+    precision = "" if row.precision == row.variant else f" {row.precision}"
+    clock = "" if row.sm_clock_mhz is None else f" at {row.sm_clock_mhz}{NO_BREAK}MHz"
+    return escape_invisible(f"{board}, {row.variant}{precision}{clock}")
 
 
 def list_boards(row: ResultRow) -> str:

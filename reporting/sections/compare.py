@@ -28,12 +28,14 @@ from reporting.sections.repeats import (
     NO_REPEATS,
     RATE,
     RUN_COLUMNS,
+    SPREAD_COLUMNS,
     ReportSpread,
     Setting,
     join_repeats,
     make_limit_cells,
     make_repeat_cells,
     make_run_cells,
+    make_spread_cells,
 )
 from rules.metrics.comparison import compare_with_baseline, relative_percent
 from rules.workloads import Workload
@@ -154,8 +156,7 @@ def _make_compare_columns(item: str) -> tuple[Column, ...]:
             "comparison group",
             about="precision and number of accelerators of all results of the group",
         ),
-        Column("boards", "names of the boards", hidden=True),
-        Column("boards_effective", "effective number of boards", "", "number", hidden=True),
+        *SPREAD_COLUMNS,
     )
 
 
@@ -192,8 +193,7 @@ def _make_comparison_cells(
         "result": format_label(mean),
         "against": format_label(baseline_mean),
         "like": format_comparison_group(mean),
-        "boards": setting.boards_text,
-        "boards_effective": setting.effective_boards,
+        **make_spread_cells(setting),
         **make_run_cells(setting),
         **make_figure_cells(RATE, mean.items_per_s_per_accelerator),
         **make_figure_cells(JOULES, mean.joules_per_item),
@@ -270,7 +270,11 @@ def build_best_table(
             }
             for metric in _METRICS
         ]
-    about = format_about(spread, "Throughput is per accelerator. ")
+    about = format_about(
+        spread,
+        "Throughput is per accelerator. The best settings are those of all results; the control "
+        "bar leaves the rows whose best setting matches. ",
+    )
     return ReportTable(id, f"{workload.title}: best at each cap", columns, tuple(cells), about)
 
 

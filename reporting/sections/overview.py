@@ -10,6 +10,7 @@ from reporting.run_record import Provenance, RunRecord
 from reporting.sections.cells import (
     COMPARED_STANDINGS,
     SCOPE,
+    SCOPE_COLUMN,
     BundleLink,
     Cells,
     add_facet_columns,
@@ -17,6 +18,7 @@ from reporting.sections.cells import (
     drop_kind,
     make_facet_cells,
     make_figure_cells,
+    name_scope,
     pluralize,
 )
 from reporting.sections.compare import format_label
@@ -34,6 +36,7 @@ def build_workloads_table(rows: Sequence[ResultRow]) -> ReportTable:
     columns = (
         Column("workload", "workload"),
         Column("standing", "standing", about="results win within their standing"),
+        SCOPE_COLUMN,
         Column("results", "results", "", "count"),
         Column("fastest", "fastest"),
         Column(
@@ -67,7 +70,11 @@ def build_workloads_table(rows: Sequence[ResultRow]) -> ReportTable:
             ]
         )
     ]
-    return ReportTable("workloads", "Workloads", columns, tuple(cells))
+    about = (
+        "The fastest and the most efficient settings are those of all results of a standing, "
+        "whatever else the control bar chooses. The answer cards follow the control bar."
+    )
+    return ReportTable("workloads", "Workloads", columns, tuple(cells), about)
 
 
 def _make_winner_cells(workload: Workload, standing: str, rows: Sequence[ResultRow]) -> Cells:
@@ -75,6 +82,7 @@ def _make_winner_cells(workload: Workload, standing: str, rows: Sequence[ResultR
     cells: Cells = {
         "workload": workload.id,
         "standing": standing,
+        "scope": None if standing == "published" else SCOPE,
         "results": len(rows),
         "excluded": len(rows) - len(candidates),
     }
@@ -244,7 +252,7 @@ def _make_evidence_cells(row: ResultRow, link: BundleLink) -> Cells:
         "signer": provenance.signer or provenance.trust_level,
         "reviewed": _format_reviews(provenance),
         "accepted": provenance.accepted or None,
-        "scope": SCOPE,
+        "scope": name_scope(row),
         "n": row.items_per_s_per_accelerator.n,
         # The reader sees whether counter or trapezoid gave the energy, and how far apart they are.
         "energy_of_record": run.energy_of_record,

@@ -5,7 +5,7 @@ changes one.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from reporting.report_table import Column, ReportTable
@@ -15,16 +15,21 @@ from reporting.sections.cells import (
     BundleLink,
     Cells,
     add_mark_columns,
+    name_setting,
 )
 from reporting.sections.compare import format_comparison_group, format_label
 from reporting.sections.repeats import (
     JOULES,
     NO_REPEATS,
     RATE,
+    RUN_COLUMNS,
+    SPREAD_COLUMNS,
     ReportSpread,
     Setting,
     join_repeats,
     make_repeat_cells,
+    make_run_cells,
+    make_spread_cells,
 )
 from rules.metrics import comparison
 from rules.metrics.power.profile import NODE_ACCELERATORS, NODE_OVERHEAD_W
@@ -111,6 +116,12 @@ WHAT_IF_COLUMNS = add_mark_columns(
     Column("like", "comparison group"),
     # The comparison group names the standing.
     Column("standing", "standing", hidden=True),
+    # The page writes answer cards from these for what its reader chooses.
+    Column("name", "setting", hidden=True),
+    Column("joules_per_item_low", "lower end of the interval of energy", hidden=True),
+    Column("joules_per_item_high", "upper end of the interval of energy", hidden=True),
+    *(replace(column, hidden=True) for column in RUN_COLUMNS),
+    *SPREAD_COLUMNS,
 )
 
 
@@ -164,11 +175,12 @@ COMPACT_KEYS = (
 
 
 WHAT_IF_ABOUT = (
-    "Energy is that of the accelerators times the PUE. It does not include idle time, hosts and "
-    "network. Results are ranked within one workload, standing, precision and number of "
-    "accelerators. Repeats of a setting are one row with their mean. Results share a rank if they "
-    "differ by less than the board spread: {:.2g} % in throughput and {:.2g} % in energy. The "
-    "energy of published results is assumed."
+    "Energy is that of the accelerators times the PUE, or that of whole nodes in their scope. It "
+    "does not include idle time and network, nor hosts in the scope of accelerators. Results are "
+    "ranked within one workload, standing, precision and number of accelerators. Repeats of a "
+    "setting are one row with their mean. Results share a rank if they differ by less than the "
+    "board spread: {:.2g} % in throughput and {:.2g} % in energy. The energy of published results "
+    "is assumed."
 )
 
 
@@ -176,6 +188,7 @@ def _make_what_if_cells(setting: Setting, link: BundleLink, assumptions: Assumpt
     mean = setting.mean
     assert mean.joules_per_item is not None
     joules, rate = mean.joules_per_item.value, mean.items_per_s_per_accelerator.value
+    low_j, high_j = mean.joules_per_item.ci95 or (None, None)
     kwh_per_million = comparison.site_kwh(joules, 1e6, assumptions.pue)
     kwh_per_year = comparison.site_kwh(
         joules, comparison.items_per_year(assumptions.millions_per_day), assumptions.pue
@@ -188,8 +201,13 @@ def _make_what_if_cells(setting: Setting, link: BundleLink, assumptions: Assumpt
         "items_per_s_per_accelerator_kind": mean.items_per_s_per_accelerator.kind,
         "power_w": mean.mean_power_w.value if mean.mean_power_w else mean.cap_w,
         "power_w_kind": "measured" if mean.mean_power_w else "assumed",
-        "joules_per_item": joules,
-        "joules_per_item_kind": mean.joules_per_item.kind,
+        JOULES: joules,
+        f"{JOULES}_kind": mean.joules_per_item.kind,
+        f"{JOULES}_low": low_j,
+        f"{JOULES}_high": high_j,
+        "name": name_setting(mean),
+        **make_run_cells(setting),
+        **make_spread_cells(setting),
         "eur_per_million": kwh_per_million * assumptions.price_per_kwh,
         "gco2e_per_million": kwh_per_million * assumptions.gco2e_per_kwh,
         "eur_per_year": kwh_per_year * assumptions.price_per_kwh,

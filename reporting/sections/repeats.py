@@ -30,6 +30,11 @@ RUN_COLUMNS = (
     Column("runs", "runs", "", "count", about="repeats that the figures are the mean of"),
     Column("boards_n", "boards", "", "count", about="different boards that the repeats ran on"),
 )
+SPREAD_COLUMNS = (
+    Column("boards", "names of the boards", hidden=True),
+    Column("boards_effective", "effective number of boards", "", "number", hidden=True),
+)
+"""What the least difference of two settings follows from, beside the number of runs."""
 BOARD_LIMIT_COLUMN = Column(
     "board_limit_percent",
     "board spread",
@@ -125,6 +130,11 @@ def join_repeats(rows: Iterable[ResultRow]) -> list[Setting]:
 def make_run_cells(setting: Setting) -> Cells:
     """The cells of `RUN_COLUMNS`."""
     return {"runs": setting.runs, "boards_n": setting.boards}
+
+
+def make_spread_cells(setting: Setting) -> Cells:
+    """The cells of `SPREAD_COLUMNS`."""
+    return {"boards": setting.boards_text, "boards_effective": setting.effective_boards}
 
 
 def make_repeat_cells(setting: Setting, link: BundleLink) -> Cells:

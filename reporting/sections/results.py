@@ -153,8 +153,10 @@ RESULTS_ABOUT = (
 
 
 def _compute_sensor_term_percent(row: ResultRow) -> float | None:
-    """None of a published figure, and without an energy counter."""
-    share = compute_sensor_term(row.provenance.run.headline) if row.provenance else None
+    """None of a published figure, of whole nodes, and without an energy counter."""
+    if row.provenance is None or row.is_of_nodes:
+        return None
+    share = compute_sensor_term(row.provenance.run.headline)
     return None if share is None else 100 * share
 
 

@@ -18,6 +18,10 @@ ABOUT = (
 )
 
 
+_OMITTED_FACETS = ("standing", "status")
+"""Closed and open runs of one server are in one row."""
+
+
 def build_token_energy_table(
     workload: Workload, rows: Sequence[ResultRow], id: str, title: str
 ) -> ReportTable | None:
@@ -42,8 +46,7 @@ def build_token_energy_table(
         Column("output_j", "output token", "J", "number", interval=True),
         Column("runs", "runs", "", "count"),
         Column("deviation_percent", "largest deviation from the model", "%", "number", 3),
-        # Closed and open runs of one server are in one row.
-        *(column for column in FACET_COLUMNS if column.key not in ("standing", "cap_w")),
+        *(column for column in FACET_COLUMNS if column.key not in ("cap_w", *_OMITTED_FACETS)),
     )
     return ReportTable(id, title, columns, tuple(cells), ABOUT)
 
@@ -67,7 +70,7 @@ def _make_token_run(row: ResultRow) -> TokenRun:
 def _make_cells(row: ResultRow, energy: TokenEnergy) -> Cells:
     assert row.provenance is not None and row.provenance.run.requests is not None
     return {
-        **{key: value for key, value in make_facet_cells(row).items() if key != "standing"},
+        **{k: value for k, value in make_facet_cells(row).items() if k not in _OMITTED_FACETS},
         "line": name_submitted_line(row),
         "standings": "demo" if row.standing == "demo" else "closed and open",
         "concurrency": row.provenance.run.requests.concurrency,

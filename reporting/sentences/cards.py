@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from reporting.report_table import escape_invisible
 from reporting.results_model import Figure, ResultRow
-from reporting.sections.cells import COMPARED_STANDINGS, BundleLink, Cells, make_facet_cells
+from reporting.sections.cells import COMPARED_STANDINGS, BundleLink, name_setting
 from reporting.sections.repeats import ReportSpread
 from reporting.sections.sweeps.caps import CapSweep
 from reporting.sentences.capping import describe_default
@@ -21,7 +21,6 @@ from reporting.sentences.words import (
     name_batch,
     name_beside,
     name_items,
-    name_setting,
 )
 from rules.workloads import Workload
 
@@ -59,8 +58,8 @@ class Leader:
     bundles: tuple[str, ...]
     """Links to the bundles of all runs; empty for a published figure."""
     source_url: str | None
-    facets: Cells
-    """What the control bar filters by."""
+    model: str
+    """The board."""
 
     @property
     def repeats(self) -> str:
@@ -165,7 +164,7 @@ def _make_leader(
         caution="" if is_measured else _describe_caution(row),
         bundles=tuple(link(run.provenance.run.path) for run in setting.rows if run.provenance),
         source_url=row.url,
-        facets=make_facet_cells(row),
+        model=row.model,
     )
 
 
@@ -242,9 +241,7 @@ def _describe_caps(rows: Sequence[ResultRow], leader: Leader) -> str:
     runs = [
         row
         for row in rows
-        if row.provenance
-        and row.standing == leader.standing
-        and row.model == leader.facets["model"]
+        if row.provenance and row.standing == leader.standing and row.model == leader.model
     ]
     caps_w = {row.cap_w for row in runs if row.cap_w is not None}
     if not caps_w:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from reporting.report_table import ReportTable
 from reporting.results_model import ResultRow
+from reporting.sections.cells import name_setting
 from reporting.sections.repeats import ReportSpread
 from reporting.sections.sweeps.axes import AXES
 from reporting.sections.sweeps.caps import CapSweep
@@ -36,7 +37,6 @@ from reporting.sentences.words import (
     format_range,
     format_watts,
     name_items,
-    name_setting,
 )
 from rules.workloads import Workload
 

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 
 from reporting.report_table import escape_invisible
+from reporting.sections.cells import name_setting
 from reporting.sections.repeats import Setting
 from reporting.sentences.choice import Choice
-from reporting.sentences.words import count_nouns, join_words, limit_sentences, name_setting
+from reporting.sentences.words import count_nouns, join_words, limit_sentences
 
 
 def describe_trust(setting: Setting) -> str:

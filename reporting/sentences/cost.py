@@ -10,8 +10,7 @@ from rules.workloads import Workload
 
 _AMOUNTS = f"{{eur}}{NO_BREAK}EUR and {{gco2e}}{NO_BREAK}g{NO_BREAK}CO2e"
 COST_SENTENCE = (
-    f"{_AMOUNTS} for the energy of the "
-    f"accelerators, at the assumed {{price}}{NO_BREAK}EUR/kWh, "
+    f"{_AMOUNTS} for the energy of {{scope}}, at the assumed {{price}}{NO_BREAK}EUR/kWh, "
     f"{{carbon}}{NO_BREAK}g{NO_BREAK}CO2e/kWh and a PUE of {{pue}}."
 )
 """The page fills it in again when the reader changes the assumptions of the what-if analysis."""
@@ -27,6 +26,7 @@ class Cost:
     """`A million images`."""
     joules_per_item: float
     """The page computes the cost under other assumptions from it."""
+    is_of_nodes: bool = False
 
     @property
     def sentence(self) -> str:
@@ -44,9 +44,10 @@ class Cost:
             price=f"{DEFAULTS.price_per_kwh:g}",
             carbon=f"{DEFAULTS.gco2e_per_kwh:g}",
             pue=f"{DEFAULTS.pue:g}",
+            scope="whole nodes" if self.is_of_nodes else "the accelerators",
         )
 
 
-def estimate_cost(workload: Workload, joules_per_item: float) -> Cost:
+def estimate_cost(workload: Workload, joules_per_item: float, is_of_nodes: bool = False) -> Cost:
     """The cost of a million items of a workload."""
-    return Cost(f"A million {name_items(workload)}", joules_per_item)
+    return Cost(f"A million {name_items(workload)}", joules_per_item, is_of_nodes)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from reporting.report_table import escape_invisible, format_number
 from reporting.results_model import ResultRow
+from reporting.sections.cells import name_setting
 from reporting.sections.nodes.power import explain_unranked
 from reporting.sections.repeats import ReportSpread, Setting, join_repeats
 from reporting.sections.sweeps.caps import CapSweep
@@ -27,7 +28,6 @@ from reporting.sentences.words import (
     join_words,
     name_batch,
     name_items,
-    name_setting,
 )
 from rules.metrics.comparison import relative_percent
 from rules.metrics.power.profile import NODE_ACCELERATORS, NODE_OVERHEAD_W, with_node_overhead
@@ -119,7 +119,8 @@ def _describe_capping(
     elif sweeps:
         measured = "No measured cap may be compared with the default cap."
     else:
-        measured = "No run measured a lower cap."
+        with_meter = " with a node meter" if any(row.is_of_nodes for row in rows) else ""
+        measured = f"No run{with_meter} measured a lower cap."
     printed = describe_printed_effects(rows, workload.item)
     return [measured, printed] if printed else [measured]
 
@@ -222,7 +223,8 @@ def _describe_cost(workload: Workload, leader: Setting) -> AnsweredQuestion:
     """Cost and carbon of the leader under the default assumptions of the what-if analysis."""
     joules = get_joules(leader).value
     question = f"What do a million {name_items(workload)} cost?"
-    return AnsweredQuestion("cost", question, (estimate_cost(workload, joules).sentence,), joules)
+    cost = estimate_cost(workload, joules, leader.mean.is_of_nodes)
+    return AnsweredQuestion("cost", question, (cost.sentence,), joules)
 
 
 def _describe_node(workload: Workload, leader: Setting) -> list[str]:
@@ -236,7 +238,7 @@ def _describe_node(workload: Workload, leader: Setting) -> list[str]:
             f"Node meters measured {format_number(ratio, 3)} times the energy of the accelerators."
         ]
     power_w = row.mean_power_w.value if row.mean_power_w else row.cap_w
-    if power_w is None:
+    if power_w is None or row.is_of_nodes:
         return []
     rate = row.items_per_s_per_accelerator.value
     without, efficiency = rate / power_w, with_node_overhead(rate, power_w)

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reporting.report_table import NO_BREAK, Column, escape_invisible, format_number, format_value
-from reporting.results_model import Figure, ResultRow, format_accelerator_count
+from reporting.results_model import Figure, ResultRow
+from reporting.sections.cells import name_setting
 from rules.workloads import Workload, pluralize_item
 
 _NUMBER = Column("value", "", form="number")
@@ -119,17 +120,6 @@ def limit_sentences(sentences: Sequence[str], noun: str) -> list[str]:
 def capitalize(text: str) -> str:
     """The text with a capital first letter; the other letters stay."""
     return text[:1].upper() + text[1:]
-
-
-def name_setting(row: ResultRow) -> str:
-    """Accelerators, variant and precision: `NVIDIA H200, tuned bf16`. Of a published figure, the
-    accelerator and the authors."""
-    board = f"{row.accelerator}{format_accelerator_count(row)}"
-    if row.provenance is None:
-        return escape_invisible(f"{board} ({row.system})")
-    precision = "" if row.precision == row.variant else f" {row.precision}"
-    clock = "" if row.sm_clock_mhz is None else f" at {join_unit(str(row.sm_clock_mhz), 'MHz')}"
-    return escape_invisible(f"{board}, {row.variant}{precision}{clock}")
 
 
 def name_beside(row: ResultRow, leader: ResultRow, workload: Workload) -> str:

@@ -92,7 +92,7 @@
   function stateCosts({ price, carbon, pue }) {
     for (const answer of document.querySelectorAll("[data-joules-per-item]")) {
       const kwh = (answer.dataset.joulesPerItem * 1e6 * pue) / 3.6e6;
-      const parts = { eur: number(kwh * price), gco2e: number(kwh * carbon), price, carbon, pue };
+      const parts = { eur: number(kwh * price), gco2e: number(kwh * carbon), price, carbon, pue, scope: isNodeScope ? "whole nodes" : "the accelerators" };
       const template = "brief" in answer.dataset ? about.cost_in_brief : about.cost_sentence;
       answer.textContent = template.replace(/\{(\w+)\}/g, (_, key) => parts[key]);
     }
@@ -115,7 +115,7 @@
   }
 
   function isTie(row, leader) {
-    return ["items_per_s_per_accelerator", "joules_per_item"].every((key) => Math.abs(relative(row[key], leader[key])) < about.least_difference_percent[key].other_boards);
+    return ["items_per_s_per_accelerator", "joules_per_item"].every((key) => Math.abs(relative(row[key], leader[key])) < getLimits()[key].other_boards);
   }
 
   // The power that a node is assumed to draw beside its accelerators. The marks of the efficiency charts follow it.
@@ -211,22 +211,23 @@
       view.hides.push((row) => !others.checked && view.baseline && row.like !== view.baseline.like);
     }
 
+    // The row of the fastest baseline, in the chosen scope.
+    const getReported = (view, place) => ({ ...reported.get(view)[place], ...(isNodeScope ? view.table.nodes[place] : {}) });
+
     function update() {
       others.closest("label").hidden = !select.value;
       for (const view of comparedViews) {
         view.baseline = view.rows.find((row) => row.result === select.value);
-        const isReported = !view.baseline && !isNodeScope;
-        if (!isReported || !view.isReported) compareRows(view);
-        view.isReported = isReported;
+        if (view.baseline || !view.isReported) compareRows(view);
+        view.isReported = !view.baseline;
       }
     }
 
     function compareRows(view) {
       const rowsByResult = Object.fromEntries(view.rows.map((row) => [row.result, row]));
       view.rows.forEach((row, place) => {
-        const rowAsReported = reported.get(view)[place];
-        if (view.baseline || isNodeScope) compareWithBaseline(row, view.baseline ?? rowsByResult[rowAsReported.against]);
-        else for (const key of keys) row[key] = rowAsReported[key];
+        if (view.baseline) compareWithBaseline(row, view.baseline);
+        else for (const key of keys) row[key] = getReported(view, place)[key];
         view.updateCells(place, keys);
       });
       showInResults(view, rowsByResult);
@@ -237,7 +238,7 @@
       const results = views[view.id.replace(/-compare$/, "-results")];
       results.rows.forEach((row, place) => {
         const comparison = rowsByResult[row.setting];
-        const isShown = comparison && (!view.baseline || others.checked || comparison.like === view.baseline.like);
+        const isShown = comparison && hasScopeFigures(comparison) && (!view.baseline || others.checked || comparison.like === view.baseline.like);
         for (const key of changeKeys) row[key] = isShown ? comparison[key] : null;
         results.updateCells(place, ["rate_percent", "joules_percent"]);
       });
@@ -248,7 +249,7 @@
   function compareWithBaseline(row, base) {
     row.against = base.result;
     for (const [short, key] of [["rate", "items_per_s_per_accelerator"], ["joules", "joules_per_item"]]) {
-      const known = typeof row[key] === "number" && typeof base[key] === "number";
+      const known = typeof row[key] === "number" && typeof base[key] === "number" && (short === "rate" || (hasScopeFigures(row) && hasScopeFigures(base)));
       row[`${short}_percent`] = known ? relative(row[key], base[key]) : null;
       row[`${short}_told`] = known ? (row === base ? "baseline" : compareFigures(row, base, key)) : null;
     }
@@ -265,7 +266,7 @@
   // The least difference that counts, in percent: repeats on several boards, or on one and the same board, make it smaller.
   function leastDifference(row, base, key) {
     const same = row.boards === base.boards && row.boards !== "" && !row.boards.includes("/");
-    const limit = about.least_difference_percent[key];
+    const limit = getLimits()[key];
     const counts = [row, base].map((r) => (same ? r.runs : r.boards_effective) || 1);
     return (same ? limit.same_board : limit.other_boards) * Math.sqrt((1 / counts[0] + 1 / counts[1]) / 2);
   }

@@ -17,6 +17,7 @@
   // As Column.keys in reporting/report_table.py.
   const listKeys = ({ key, interval, kinds }) => [key, ...(interval ? [`${key}_low`, `${key}_high`, `${key}_n`] : []), ...(kinds ? [`${key}_kind`] : [])];
   for (const table of stored.tables) {
+    table.nodes = stored.nodes[table.id] ?? {}; // cells of whole nodes by the number of the row
     table.columns = stored.heads[table.head].map((place) => ({ ...columnDefaults, ...stored.columns[place] }));
     table.keys = table.columns.flatMap(listKeys);
     const previousRow = [];
@@ -68,7 +69,7 @@
   }
   function interval(column, row) {
     const [low, high, n] = ["low", "high", "n"].map((end) => row[`${column.key}_${end}`]);
-    if (typeof low !== "number" || typeof high !== "number") return "";
+    if (!column.interval || typeof low !== "number" || typeof high !== "number") return "";
     const signed = column.form === "signed";
     const ends = [low, high].map((end) => signed ? fixed(Math.round(end * 100) / 100 + 0, 2) : number(end, column.digits));
     // Between numbers with a sign, a dash would look like a minus.
@@ -123,7 +124,7 @@
   }
 
   // A table for JSON, with some of its rows in their order.
-  const describeTable = (table, rows) => ({ ...table, rows: rows.map((row) => table.keys.map((key) => row[key])) });
+  const describeTable = ({ nodes, ...table }, rows) => ({ ...table, rows: rows.map((row) => table.keys.map((key) => row[key])) });
 
   function saveReport(name, getRows) {
     const current = Object.values(tables).map((table) => describeTable(table, getRows(table.id)));
@@ -206,9 +207,9 @@
       const button = element("button", { type: "button", textContent: isAll ? `all rows as ${suffix}` : suffix });
       button.setAttribute("aria-label", `download ${isAll ? "all" : "shown"} rows of ${table.title} as ${suffix}`);
       button.addEventListener("click", () => {
-        const { keys, rows: values } = describeTable(table, isAll ? rows : view.listRows());
-        if (suffix === "CSV") save(`${id}.csv`, "text/csv", writeCsv(keys, values));
-        else save(`${id}.json`, "application/json", JSON.stringify({ ...table, rows: values }, null, 1));
+        const content = describeTable(table, isAll ? rows : view.listRows());
+        if (suffix === "CSV") save(`${id}.csv`, "text/csv", writeCsv(content.keys, content.rows));
+        else save(`${id}.json`, "application/json", JSON.stringify(content, null, 1));
       });
       return button;
     }

@@ -259,7 +259,7 @@ def test_power_over_time_is_that_of_the_samples(whole: ReportPage) -> None:
                 for (e, of), (start, end) in made.spans.items()
                 if of == rank and start <= middle_ns <= end
             ]
-            wanted = {
+            wanted = list_facets(one) | {
                 "t_s": round(one_bin.from_s, 3),
                 "to_s": round(one_bin.to_s, 3),
                 "low_w": one_bin.low_w,

@@ -13,6 +13,7 @@ from support.report.recomputed_comparison import (
 )
 from support.report.recomputed_page import (
     ReportPage,
+    combine_repeats,
     join_repeats,
     list_runs_at_cap,
     list_settings,
@@ -285,6 +286,7 @@ def compute_planning_row(page: ReportPage, result: Result) -> Numbers:
     return {
         "rank": ranks[own],
         "score": scores[own],
+        **_select_energy(combine_repeats(page, result)),
         RATE: rate,
         JOULES: joules,
         "power_w": compute_mean(settings[own], "power_w"),
@@ -295,6 +297,13 @@ def compute_planning_row(page: ReportPage, result: Result) -> Numbers:
         "kgco2e_per_year": kwh_per_year * DEFAULTS.gco2e_per_kwh / 1e3,
         "accelerators_needed": comparison.accelerators_needed(DEFAULTS.millions_per_day, rate),
     }
+
+
+def _select_energy(numbers: Numbers) -> Numbers:
+    """The interval of energy, runs and boards of a setting."""
+    ends = (f"{JOULES}_low", f"{JOULES}_high")
+    keys = (*ends, "runs", "boards_n", "boards_effective")
+    return {key: number for key, number in numbers.items() if key in keys}
 
 
 def compute_fixed_work_row(page: ReportPage, result: Result) -> Numbers:

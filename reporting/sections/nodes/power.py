@@ -8,10 +8,13 @@ from dataclasses import replace
 from reporting.report_table import Column, ReportTable
 from reporting.results_model import ResultRow
 from reporting.sections.cells import (
+    FACET_COLUMNS,
+    NODE_SCOPE,
     BundleLink,
     Cells,
     add_mark_columns,
     make_estimate_cells,
+    make_facet_cells,
     make_mark_cells,
 )
 from reporting.sections.sweeps.caps import CapSweep
@@ -22,7 +25,6 @@ from rules.metrics.sweeps.points import Point, combine
 from rules.metrics.uncertainty.propagation import estimate_spread_within_run
 from rules.workloads import Workload
 
-SCOPE = "whole nodes"
 CONTROL = (
     "mean power of the nodes over their median power in a control run of the same accelerators at "
     "the same cap"
@@ -99,10 +101,13 @@ ABOUT = (
 
 def explain_unranked(row: ResultRow) -> str | None:
     """Why the figures of nodes of a run rank nowhere; None if they may."""
-    for finding in row.provenance.findings if row.provenance else ():
-        if finding.rule == COVERS_MORE:
-            return finding.found
-    return row.doubt or row.implausible or row.withheld
+    return find_excess(row) or row.doubt or row.implausible or row.withheld
+
+
+def find_excess(row: ResultRow) -> str | None:
+    """What the meters of a run cover beside its nodes; None if they cover no more."""
+    findings = row.provenance.findings if row.provenance else ()
+    return next((finding.found for finding in findings if finding.rule == COVERS_MORE), None)
 
 
 def _get_energy_j(node: NodeHeadline) -> float:
@@ -114,7 +119,7 @@ def _make_cells(row: ResultRow, node: NodeHeadline, link: BundleLink) -> Cells:
     system = row.provenance.run.system
     return {
         **make_mark_cells(row, link),
-        "scope": SCOPE,
+        "scope": NODE_SCOPE,
         "nodes": len(system.nodes),
         **make_estimate_cells("node_joules_per_item", node.joules_per_item),
         **make_estimate_cells("node_items_per_joule", node.items_per_joule),
@@ -179,6 +184,7 @@ def build_node_gain_table(
             "signed",
             interval=True,
         ),
+        *(column for column in FACET_COLUMNS if column.key not in ("cap_w", "scope")),
     )
     cells = [row for sweep in cap_sweeps for row in _make_node_gain_cells(sweep)]
     return ReportTable(id, title, columns, tuple(cells), GAIN_ABOUT) if cells else None
@@ -195,6 +201,11 @@ def _make_node_gain_cells(sweep: CapSweep) -> Iterator[Cells]:
     rows = [row for cap in sweep.caps for row in cap.rows]
     points = combine([point for row in rows if (point := _make_node_point(row))])
     by_cap = {cap.point.cap_w: cap.comparison for cap in sweep.caps}
+    # A row has both scopes.
+    facets = {
+        cap.point.cap_w: {k: v for k, v in make_facet_cells(cap.rows[0]).items() if k != "scope"}
+        for cap in sweep.caps
+    }
     reference = next((p for p in points if p.cap_w == sweep.reference_cap_w), None)
     if len(points) < 2 or reference is None:
         return
@@ -203,8 +214,8 @@ def _make_node_gain_cells(sweep: CapSweep) -> Iterator[Cells]:
         if of_boards is None:
             continue
         yield {
+            **facets[point.cap_w],
             "line": sweep.name,
-            "cap_w": point.cap_w,
             "node_joules_per_item": point.joules_per_item,
             **make_estimate_cells("node_energy_gain_percent", of_node.energy_gain_percent),
             **make_estimate_cells("energy_gain_percent", of_boards.energy_gain_percent),

@@ -89,7 +89,8 @@ class AxisSweep:
             for p in self.points
             if _is_comparable(p.point)
         }
-        return ComparedSettings(self.name, points, self.reference)
+        rows = tuple(row for point in self.points for row in point.rows)
+        return ComparedSettings(self.name, points, self.reference, rows)
 
     @property
     def best(self) -> Point | None:

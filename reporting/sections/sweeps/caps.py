@@ -78,7 +78,9 @@ class CapSweep:
         return (
             None
             if self.not_compared or reference is None
-            else ComparedSettings(self.name, points, reference)
+            else ComparedSettings(
+                self.name, points, reference, tuple(row for cap in self.caps for row in cap.rows)
+            )
         )
 
     @property
@@ -228,6 +230,10 @@ def _list_notes(cap_point: SweepPoint, sweep: CapSweep) -> Iterator[str]:
         yield f"not told apart from the reference: {', '.join(names)}"
 
 
+_FACETS_OF_CAPS = ("cap_w", "status")
+"""The facets in which the caps of a sweep differ."""
+
+
 def build_peak_table(
     workload: Workload, cap_sweeps: Sequence[CapSweep], id: str, title: str
 ) -> ReportTable:
@@ -267,8 +273,7 @@ def build_peak_table(
             interval=True,
         ),
         Column("note", "note"),
-        # A sweep has several caps.
-        *(column for column in FACET_COLUMNS if column.key != "cap_w"),
+        *(column for column in FACET_COLUMNS if column.key not in _FACETS_OF_CAPS),
     )
     about = (
         "The peak is the most efficient run. If it is at the lowest or highest comparable cap, "
@@ -293,7 +298,7 @@ def _make_peak_cells(sweep: CapSweep) -> Cells:
     facets = make_facet_cells(sweep.caps[0].rows[0])
     low_w, high_w = (quadratic_peak.cap_ci95_w if quadratic_peak else None) or (None, None)
     return {
-        **{key: value for key, value in facets.items() if key != "cap_w"},
+        **{key: value for key, value in facets.items() if key not in _FACETS_OF_CAPS},
         "line": sweep.name,
         "default_cap_w": sweep.reference_cap_w,
         "peak_cap_w": peak.cap_w if peak and has_peak else None,

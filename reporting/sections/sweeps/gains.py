@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reporting.report_table import Column, ReportTable
-from reporting.sections.cells import Cells, make_estimate_cells
+from reporting.results_model import ResultRow
+from reporting.sections.cells import FACET_COLUMNS, Cells, make_estimate_cells, make_facet_cells
 from rules.metrics.sweeps.best_settings import SHOWN_EDS_K, BestSetting, find_best_settings
 from rules.metrics.sweeps.gains import EDS_K, Comparison
 from rules.metrics.sweeps.points import Point
@@ -106,6 +107,8 @@ class ComparedSettings:
     sweep: str
     points: dict[str, Point]
     reference: Point
+    rows: tuple[ResultRow, ...]
+    """All runs of the sweep."""
 
 
 def build_settings_table(
@@ -122,13 +125,26 @@ def build_settings_table(
             "cannot be told from",
             about="settings whose difference from the best one has an interval that contains zero",
         ),
+        *_select_shared_facets(sweeps),
     )
+    keys = {column.key for column in columns}
     cells = [
         _make_setting_cells(sweep, best)
+        | {key: cell for key, cell in make_facet_cells(sweep.rows[0]).items() if key in keys}
         for sweep in sweeps
         for best in find_best_settings(list(sweep.points.values()), sweep.reference, SHOWN_EDS_K)
     ]
     return ReportTable(id, title, columns, tuple(cells), SETTINGS_ABOUT) if cells else None
+
+
+def _select_shared_facets(sweeps: Sequence[ComparedSettings]) -> list[Column]:
+    """The columns of `FACET_COLUMNS` in which the runs of each sweep are equal. A choice of the
+    others would leave out a part of a sweep."""
+
+    def is_shared(key: str) -> bool:
+        return all(len({make_facet_cells(row)[key] for row in s.rows}) == 1 for s in sweeps)
+
+    return [column for column in FACET_COLUMNS if is_shared(column.key)]
 
 
 SETTINGS_ABOUT = (

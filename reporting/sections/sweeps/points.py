@@ -81,6 +81,7 @@ def make_point_cells(point: Point, rows: Sequence[ResultRow], link: BundleLink) 
     powers_w = [run.mean_power_w.value for run in rows if run.mean_power_w]
     return {
         **make_facet_cells(row),
+        "status": "compared" if all(run.may_win for run in rows) else "excluded",
         "implausible": row.implausible,
         "withheld": next((reason for run in rows if (reason := run.withheld)), None),
         "bundle": " ".join(link(run.provenance.run.path) for run in rows if run.provenance),

@@ -10,26 +10,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from click.testing import CliRunner
-from conftest import Submissions, open_page
-from support.report.browser import draw_figure, open_address, read_column, read_rows
-from support.report.report_runs import add_sweep, make_run_at_cap
-
-from reporting.cli import main
-from rules.metrics import comparison
-from rules.testing.node_power import add_node_power
+from conftest import open_page
+from support.report.browser import (
+    choose,
+    draw_figure,
+    open_address,
+    read_column,
+    read_count,
+    read_rows,
+)
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is in the extra dev")
 pytestmark = pytest.mark.xdist_group("whole-report")  # one test process builds it, once
 RESULTS = "resnet50-train-results"
-
-
-def choose(page: Any, label: str, value: str) -> None:
-    page.get_by_label(label, exact=True).select_option(value)
-
-
-def read_count(page: Any) -> str:
-    return str(page.locator("#control-bar output").text_content())
 
 
 def list_results(page: Any) -> list[dict[str, Any]]:
@@ -117,22 +110,6 @@ def test_control_bar_filters_the_points_of_drawn_charts(page: Any) -> None:
     page.get_by_role("button", name="Reset").click()
     figure.scroll_into_view_if_needed()
     sync_api.expect(points).to_have_count(before)
-
-
-def test_control_bar_hides_answers_that_do_not_match(shared_page: Any) -> None:
-    page = shared_page
-    leaders = page.locator("[data-facets]")
-    facets = [
-        json.loads(text) for text in leaders.evaluate_all("e => e.map((l) => l.dataset.facets)")
-    ]
-    assert {"H100", "H200"} <= {leader["model"] for leader in facets}
-    choose(page, "board", "H100")
-    for leader, known in zip(leaders.all(), facets, strict=True):
-        assert leader.is_visible() == (known["model"] == "H100")
-    choose(page, "precision", "fp8")
-    assert page.locator(".card:visible").count() == 0
-    page.get_by_role("button", name="Reset").click()
-    assert page.locator(".leader:visible").count() == len(facets)
 
 
 def test_shared_address_opens_with_the_same_state_at_the_same_place(
@@ -275,41 +252,3 @@ def test_doubtful_figures_keep_their_parentheses_when_they_are_computed_again(pa
     assert doubtful and after != before
     for n in doubtful:
         assert re.fullmatch(r"\(.*\)", before[n]) and re.fullmatch(r"\(.*\)", after[n])
-
-
-@pytest.fixture
-def node_page(browser: Any, submissions: Submissions) -> Iterator[Any]:
-    """A page with two runs with node meters, whose caps differ, and one without."""
-    runs = [make_run_at_cap(500, 0.9), make_run_at_cap(700, 1.0)]
-    for place, evidence in enumerate(runs):
-        add_node_power(evidence, seed=place)
-    add_sweep(submissions, *runs, make_run_at_cap(600, 0.95))
-    out = submissions.root.parent / "report.html"
-    result = CliRunner().invoke(main, [str(submissions.root), "-o", str(out)])
-    assert result.exit_code == 0, result.output
-    with open_page(browser, out) as page:
-        yield page
-
-
-def test_scope_of_nodes_shows_the_energy_that_node_meters_measured(node_page: Any) -> None:
-    page, compare = node_page, "resnet50-train-compare"
-    reported = {id: read_rows(page, id) for id in (RESULTS, compare)}
-    nodes = {row["cap_w"]: row for row in read_rows(page, "resnet50-train-nodes")}
-    notice = page.locator("[data-node-scope]")
-    assert notice.is_hidden()
-    choose(page, "scope of energy", "node")
-    assert "The cards show the energy of the accelerators." in notice.inner_text()
-    assert read_count(page) == "2 of 3 results, 1 without a node meter hidden"
-    shown = page.evaluate("id => wattmark.visible(id)", RESULTS)
-    assert {row["cap_w"] for row in shown} == nodes.keys() == {500, 700}
-    for row in shown:
-        for key in ("joules_per_item", "items_per_joule", "joules_per_item_low"):
-            assert row[key] == nodes[row["cap_w"]][f"node_{key}"]
-    compared = page.evaluate("id => wattmark.visible(id)", compare)
-    base = next(row for row in compared if row["joules_told"] == "baseline")
-    for row in compared:
-        assert row["joules_percent"] == pytest.approx(
-            comparison.relative_percent(row["joules_per_item"], base["joules_per_item"])
-        )
-    choose(page, "scope of energy", "")
-    assert {id: read_rows(page, id) for id in reported} == reported

@@ -42,6 +42,8 @@ def make_row(prompt_tokens: int, output_tokens: int, concurrency: int = 512, **f
         "cap_w": 700.0,
         "sm_clock_mhz": None,
         "batch_size": concurrency,
+        "is_of_nodes": False,
+        "may_win": True,
     }
     return SimpleNamespace(**{**row, **fields})
 

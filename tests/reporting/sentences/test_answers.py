@@ -195,7 +195,7 @@ def test_card_says_that_only_one_cap_was_measured() -> None:
     assert card.closed is not None
     assert card.closed.default_note == "700\u202fW is the only cap measured with this setting."
     assert card.closed.bundles == ("submissions/a",)
-    assert card.closed.facets["provenance"] == "measured"
+    assert card.closed.standing == "closed"
 
 
 def test_card_at_the_default_cap_says_so() -> None:

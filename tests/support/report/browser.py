@@ -57,3 +57,13 @@ def read_column(page: Any, id: str, title: str) -> list[str]:
         [id, title],
     )
     return found
+
+
+def choose(page: Any, label: str, value: str) -> None:
+    """Choose a value in the control bar."""
+    page.get_by_label(label, exact=True).select_option(value)
+
+
+def read_count(page: Any) -> str:
+    """How many results the control bar leaves."""
+    return str(page.locator("#control-bar output").text_content())

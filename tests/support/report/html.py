@@ -55,14 +55,15 @@ class Element:
 
 
 CELLS = {"td", "th"}
-ENDED_BY = {"td": CELLS, "th": CELLS, "tr": {*CELLS, "tr"}, "tbody": {*CELLS, "tr"}}
-"""What a tag ends where it begins, or a body of rows where it ends: the page leaves these end tags
-out, as HTML has it."""
+GROUPS = {"thead", "tbody"}
+ENDED_BY = {"td": CELLS, "th": CELLS} | {tag: {*CELLS, "tr"} for tag in ("tr", *GROUPS)}
+"""What a tag ends where it begins, or a head or body of rows where it ends. The page leaves these
+end tags out, as HTML has it."""
 
 
 class Tree(HTMLParser):
     """Builds elements from HTML; the page closes every element that it opens, but for the rows and
-    cells of bodies of tables."""
+    cells of tables."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -71,7 +72,7 @@ class Tree(HTMLParser):
         assert len(self.open) == 1, f"not closed: {[e.tag for e in self.open[1:]]}"
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag != "tbody":
+        if tag not in GROUPS:
             self._end(tag)
         element = Element(tag, {k: v or "" for k, v in attrs})
         self.open[-1].children.append(element)
@@ -82,7 +83,7 @@ class Tree(HTMLParser):
         self.open[-1].children.append(Element(tag, {k: v or "" for k, v in attrs}))
 
     def handle_endtag(self, tag: str) -> None:
-        if tag == "tbody":
+        if tag in GROUPS:
             self._end(tag)
         assert self.open[-1].tag == tag, f"</{tag}> closes <{self.open[-1].tag}>"
         self.open.pop()

@@ -1,0 +1,158 @@
+"""The scope of whole nodes: the rows of results with the figures of node meters in place of those
+of the accelerators, and the cells of tables that then differ.
+
+The page shows these cells when its reader chooses this scope. They come from the same functions as
+the tables, so no table computes a figure of nodes in another way.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+
+from reporting.report_table import ReportTable, TableRow
+from reporting.results_model import Figure, ResultRow, sort_results
+from reporting.sections.cells import BundleLink, Cells
+from reporting.sections.compare import build_compare_table, build_tuned_table
+from reporting.sections.nodes.power import find_excess
+from reporting.sections.overview import build_evidence_table, build_system_table
+from reporting.sections.planning import build_what_if_table
+from reporting.sections.repeats import ReportSpread
+from reporting.sections.results import build_results_table
+from reporting.sections.serving import build_serving_table
+from reporting.sections.sweeps.axes import build_axis_tables
+from reporting.sections.sweeps.caps import build_sweep_table, find_sweeps
+from rules.metrics.figures import Estimate
+from rules.workloads import Workload, workloads
+
+_NAMES = frozenset({"line", "result", "setting", "against"})
+"""Columns with names of results. A name can have a number that depends on the other rows."""
+
+
+def select_node_rows(rows: Iterable[ResultRow]) -> list[ResultRow]:
+    """The runs with figures of nodes, with these figures. Runs whose meters cover more than their
+    nodes are left out."""
+    return [node_row for row in rows if (node_row := _replace_figures(row)) is not None]
+
+
+def _replace_figures(row: ResultRow) -> ResultRow | None:
+    run = row.provenance.run if row.provenance else None
+    node = run.node if run else None
+    if row.provenance is None or run is None or node is None or find_excess(row):
+        return None
+    if node.joules_per_item is None or node.items_per_joule is None:
+        return None
+    power_w = _divide(node.mean_power_w, len(run.accelerators))
+    headline = replace(
+        run.headline,
+        joules_per_item=node.joules_per_item,
+        items_per_joule=node.items_per_joule,
+        mean_power_w_per_accelerator=power_w,
+    )
+    node_run = replace(run, within_run=replace(run.within_run, headline=headline))
+    control = row.control
+    return replace(
+        row,
+        joules_per_item=_make_figure(node.joules_per_item),
+        items_per_joule=_make_figure(node.items_per_joule),
+        mean_power_w=_make_figure(power_w),
+        # The naive estimate is one of boards.
+        naive=None,
+        control=replace(control, share=control.node_share)
+        if control and control.node_share is not None
+        else None,
+        provenance=replace(row.provenance, run=node_run),
+        is_of_nodes=True,
+    )
+
+
+def _make_figure(estimate: Estimate) -> Figure:
+    return Figure(estimate.mean, "measured", estimate.n, estimate.ci95)
+
+
+def _divide(estimate: Estimate, count: int) -> Estimate:
+    return Estimate(
+        estimate.mean / count,
+        estimate.n,
+        None if estimate.sd is None else estimate.sd / count,
+        None if estimate.ci95 is None else (estimate.ci95[0] / count, estimate.ci95[1] / count),
+    )
+
+
+def build_node_scope_tables(
+    node_rows: Sequence[ResultRow],
+    system_tables: Sequence[ReportTable],
+    link: BundleLink,
+    spread: ReportSpread,
+) -> list[ReportTable]:
+    """The tables that have figures of nodes in the scope of whole nodes, among them those of
+    systems. Their titles are not shown."""
+    tables = [build_evidence_table(node_rows, link), build_what_if_table(node_rows, link, spread)]
+    # Rows of other systems are not in the table of a system.
+    tables += [build_system_table(node_rows, table.id, "", link) for table in system_tables]
+    for workload in workloads().values():
+        rows = [row for row in node_rows if row.workload == workload.id]
+        submitted = [row for row in rows if row.standing in ("closed", "open")]
+        demo = [row for row in rows if row.standing == "demo"]
+        tables += _build_workload_tables(workload, submitted, link, workload.id, spread)
+        tables += _build_workload_tables(workload, demo, link, f"{workload.id}-demo", None)
+        tables += (
+            build_compare_table(workload, submitted, link, f"{workload.id}-compare", spread),
+            build_tuned_table(workload, submitted, link, f"{workload.id}-tuned", spread),
+        )
+    return [table for table in tables if table is not None]
+
+
+def _build_workload_tables(
+    workload: Workload,
+    rows: Sequence[ResultRow],
+    link: BundleLink,
+    id: str,
+    spread: ReportSpread | None,
+) -> Iterator[ReportTable | None]:
+    if not rows:
+        return
+    title = f"{workload.title}: whole nodes"
+    yield build_results_table(workload, sort_results(rows), link, f"{id}-results", title, spread)
+    yield build_serving_table(rows, link, f"{id}-serving", title)
+    yield from build_axis_tables(workload, rows, link, id, "")
+    if sweeps := find_sweeps(rows):
+        yield build_sweep_table(workload, sweeps, link, f"{id}-sweeps", title)
+
+
+def find_node_cells(
+    tables: Sequence[ReportTable], node_tables: Sequence[ReportTable]
+) -> dict[str, dict[int, Cells]]:
+    """The cells of whole nodes that differ from those of accelerators, by the id of a table and the
+    number of its row. `node_tables` are tables of the rows of `select_node_rows`.
+
+    A row has figures of nodes if they come from the same bundles.
+    """
+    tables_by_id = {table.id: table for table in tables}
+    return {
+        node_table.id: _compare_rows(tables_by_id[node_table.id], node_table)
+        for node_table in node_tables
+        if node_table.id in tables_by_id
+    }
+
+
+def _compare_rows(table: ReportTable, node_table: ReportTable) -> dict[int, Cells]:
+    node_rows = {_list_bundles(row): row for row in node_table.rows if row.get("bundle")}
+    places = [place for place, row in enumerate(table.rows) if _list_bundles(row) in node_rows]
+    pairs = {
+        place: (table.rows[place], node_rows[_list_bundles(table.rows[place])]) for place in places
+    }
+    names = {node_row.get("result"): row.get("result") for row, node_row in pairs.values()}
+    cells_by_row: dict[int, Cells] = {}
+    for place, (row, node_row) in pairs.items():
+        cells: Cells = {
+            key: node_row.get(key)
+            for key in table.keys
+            if key not in _NAMES and node_row.get(key) != row[key]
+        }
+        if "against" in table.keys and (against := names.get(node_row.get("against"))):
+            cells["against"] = against
+        cells_by_row[place] = cells
+    return cells_by_row
+
+
+def _list_bundles(row: TableRow) -> frozenset[str]:
+    return frozenset(str(row.get("bundle") or "").split())
