@@ -107,6 +107,8 @@ def count_lines(node: ast.stmt) -> int:
 
 def count_comments(text: str) -> int:
     """The comments of a file, directives for tools left out."""
+    if "#" not in text:
+        return 0
     tokens = tokenize.generate_tokens(io.StringIO(text).readline)
     comments = [token.string for token in tokens if token.type == tokenize.COMMENT]
     directives = ("#!", "# noqa", "# type:", "# mypy:", "# fmt:", "# pragma")
