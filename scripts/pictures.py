@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 ROOT = Path(__file__).parent.parent
 SIMULATED = ROOT / "build/simulated/submissions"
@@ -33,7 +33,8 @@ class Picture:
     name: str
     width: int
     height: int
-    section: str = WORKLOAD
+    section: str | None = WORKLOAD
+    """None for the top of the page."""
     colours: Literal["light", "dark"] = "light"
     scale: float = 1
     printed_page: int | None = None
@@ -43,9 +44,9 @@ class Picture:
 
 
 PICTURES = (
-    Picture("report", 1440, 1090, section="answer"),
+    Picture("report", 1440, 1090, section=None),
     Picture("report-dark", 1440, 1200, colours="dark"),
-    Picture("report-phone", 390, 1500, section="answer", scale=1.5),
+    Picture("report-phone", 390, 1500, section=None, scale=1.5),
     Picture("report-print", 1440, 900, printed_page=2),
     Picture("report-sweeps", 1440, 1350, section=DEMO, has_simulated=True),
 )
@@ -89,17 +90,9 @@ def take_picture(browser: Browser, page: Path, picture: Picture) -> None:
     )
     window.goto(page.as_uri())
     window.wait_for_function("() => window.wattmark")
-    section = window.locator(f"#{picture.section}")
-    section.evaluate(
-        "section => { for (const d of document.querySelectorAll('details')) d.open ||= "
-        "d.contains(section); }"
-    )
-    for _ in range(3):  # charts that are drawn above the section move it
-        section.evaluate(  # the heading of a fold is that of its section
-            "section => (section.matches('details') ? section.parentElement : section)"
-            ".scrollIntoView({ behavior: 'instant' })"
-        )
-        window.wait_for_timeout(DRAWN_MS)
+    window.wait_for_timeout(DRAWN_MS)
+    if picture.section is not None:
+        show_section(window, picture.section)
     path = ROOT / "docs" / f"{picture.name}.png"
     if picture.printed_page is None:
         window.screenshot(path=path)
@@ -111,6 +104,21 @@ def take_picture(browser: Browser, page: Path, picture: Picture) -> None:
             ["pdftoppm", "-png", "-r", "120", *pages, paper, path.with_suffix("")], check=True
         )
     window.close()
+
+
+def show_section(window: Page, id: str) -> None:
+    """Scroll to a section, with the folds around it open."""
+    section = window.locator(f"#{id}")
+    section.evaluate(
+        "section => { for (const d of document.querySelectorAll('details')) d.open ||= "
+        "d.contains(section); }"
+    )
+    for _ in range(3):  # charts that are drawn above the section move it
+        section.evaluate(  # the heading of a fold is that of its section
+            "section => (section.matches('details') ? section.parentElement : section)"
+            ".scrollIntoView({ behavior: 'instant' })"
+        )
+        window.wait_for_timeout(DRAWN_MS)
 
 
 if __name__ == "__main__":
