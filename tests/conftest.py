@@ -13,10 +13,14 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+# Before NumPy and torch read it. The tests run in several processes on few cores: threads of one
+# process wait for each other there, and burn several times the processor time of one thread.
+os.environ["OMP_NUM_THREADS"] = "1"
+
 import pytest
 from click.testing import CliRunner
 from support.bundles import make_evidence, make_serving_evidence, write_bundle, write_study_bundle
-from support.report.browser import open_address
+from support.report.browser import TIMEOUT_MS, open_address
 from support.report.drawing import open_drawing_here
 from support.report.html import Element, Report, Tree
 
@@ -228,7 +232,7 @@ def whole_report(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def browser(chromium: str) -> Iterator[Any]:
     sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is in the extra dev")
-    sync_api.expect.set_options(timeout=60_000)
+    sync_api.expect.set_options(timeout=TIMEOUT_MS)
     with sync_api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=QUIET, timeout=300_000)
         yield browser
@@ -239,7 +243,7 @@ def browser(chromium: str) -> Iterator[Any]:
 def open_page(browser: Any, path: Path) -> Iterator[Any]:
     """Open a page. Fails if it says anything on the console or asks for anything."""
     page = browser.new_page(viewport={"width": 1440, "height": 1000})
-    page.set_default_timeout(60_000)
+    page.set_default_timeout(TIMEOUT_MS)
     messages: list[str] = []
     page.on("console", lambda message: messages.append(message.text))
     page.on("pageerror", lambda error: messages.append(str(error)))

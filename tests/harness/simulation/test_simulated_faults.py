@@ -131,12 +131,14 @@ FOUND = {
     "throttle=0": {"C106"},
 }
 
+FOUND_WHERE_BUSY = {"drift=4000": {"W107"}}
+"""Further rules, for a run that a busy machine stretches: its readings sink below idle power."""
+
 
 @pytest.mark.parametrize("fault", FOUND)
 def test_a_fault_ends_in_the_rule_that_is_to_find_it(run, fault):
-    assert (
-        find_rules(run(f"h200,{fault}", cap_w=400 if "disobey" in fault else None)) == FOUND[fault]
-    )
+    rules = find_rules(run(f"h200,{fault}", cap_w=400 if "disobey" in fault else None))
+    assert rules - FOUND_WHERE_BUSY.get(fault, set()) == FOUND[fault]
 
 
 def test_a_cap_that_is_ignored_within_its_tolerance_shows_beside_another_run(run):

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from conftest import open_page
-from support.report.browser import draw_figure, read_rows
+from support.report.browser import TIMEOUT_MS, draw_figure, read_rows
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is in the extra dev")
 pytestmark = pytest.mark.xdist_group("whole-report")  # one test process builds it, once
@@ -301,7 +301,7 @@ def test_tapped_mark_shows_its_tooltip_inside_the_screen_of_a_phone(
         viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
     )
     page = context.new_page()
-    page.goto((whole_report / "report.html").as_uri(), timeout=60_000)
+    page.goto((whole_report / "report.html").as_uri(), timeout=TIMEOUT_MS)
     tip = page.locator("#vg-tooltip-element")
     for kind in ("efficiency", "caps", "saving"):
         figure = draw_figure(page, f"resnet50-train-results-{kind}")

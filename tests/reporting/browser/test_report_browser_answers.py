@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from conftest import open_page
-from support.report.browser import JOULES, choose, open_address, read_rows
+from support.report.browser import JOULES, choose, open_address, read_address, read_rows
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is in the extra dev")
 pytestmark = pytest.mark.xdist_group("whole-report")  # one test process builds it, once
@@ -158,7 +158,7 @@ def test_shared_address_has_the_same_answers(page: Any, browser: Any) -> None:
     choose(page, "board", "H100")
     choose(page, "cap", "400")
     second_page = browser.new_page(viewport={"width": 1440, "height": 1000})
-    open_address(second_page, page.url)
+    open_address(second_page, read_address(page))
     assert read_answers(second_page) == read_answers(page)
     second_page.close()
 

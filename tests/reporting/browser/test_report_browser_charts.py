@@ -13,6 +13,7 @@ from support.report.browser import (
     RATE,
     draw_figure,
     open_address,
+    read_address,
     read_rows,
     wait_for_script,
 )
@@ -144,10 +145,10 @@ def test_switch_moves_the_points_to_the_figures_with_node_share_and_is_in_the_ad
     )
     after = heights(figure)
     assert after == pytest.approx(list(np.polyval(scale, with_node)), abs=0.5)
-    assert f"{id}-efficiency.node=1" in page.url
+    assert f"{id}-efficiency.node=1" in read_address(page)
 
     second_page = browser.new_page(viewport={"width": 1440, "height": 1000})
-    open_address(second_page, page.url)
+    open_address(second_page, read_address(page))
     again = draw_figure(second_page, f"{id}-efficiency")
     assert heights(again) == after and again.locator("input[type=checkbox]").is_checked()
     second_page.evaluate("location.hash = 'price=0.4'")
@@ -182,7 +183,7 @@ def test_selector_of_the_cap_panel_moves_the_points_and_is_in_the_address(page: 
     id = "resnet50-train-results"
     figure = draw_figure(page, f"{id}-caps")
     figure.get_by_label("show").select_option(label="throughput")
-    assert f"{id}-caps.metric={RATE}" in page.url
+    assert f"{id}-caps.metric={RATE}" in read_address(page)
     sync_api.expect(figure.locator(".role-title text")).to_have_text(re.compile("higher is better"))
     rows = read_rows(page, id)
     heights = [

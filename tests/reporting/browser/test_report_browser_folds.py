@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from support.report.browser import open_address, read_column
+from support.report.browser import open_address, read_address, read_column
 
 pytestmark = pytest.mark.xdist_group("whole-report")  # one test process builds it, once
 FOLDED = "resnet50-train-power"
@@ -22,7 +22,9 @@ def test_folded_table_is_opened_by_a_link_and_takes_sort_and_filter_from_the_add
     page: Any, browser: Any
 ) -> None:
     second_page = browser.new_page()
-    open_address(second_page, f"{page.url}#{FOLDED}.sort=-cap_w&{FOLDED}.find=h200&at={FOLDED}")
+    open_address(
+        second_page, f"{read_address(page)}#{FOLDED}.sort=-cap_w&{FOLDED}.find=h200&at={FOLDED}"
+    )
     table = second_page.locator(f'table[data-table="{FOLDED}"]')
     table.wait_for()
     assert table.locator('th[aria-sort="descending"]').get_attribute("data-key") == "cap_w"

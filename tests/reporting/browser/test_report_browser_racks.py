@@ -4,7 +4,15 @@ inputs in the address."""
 from typing import Any
 
 import pytest
-from support.report.browser import RATE, draw_figure, read_column, read_rows, wait_for_script
+from support.report.browser import (
+    RATE,
+    TIMEOUT_MS,
+    draw_figure,
+    read_address,
+    read_column,
+    read_rows,
+    wait_for_script,
+)
 
 from reporting.pareto import EfficiencyPoint, mark_points
 from reporting.sections.planning import DEFAULTS
@@ -105,7 +113,7 @@ def test_node_share_of_the_reader_changes_efficiency_and_marks_as_the_rules_do(p
     assert [row["peak"] for row in before] == [row["peak"] for row in rows]
     set_node_share(page, 100, 4)
     assert read_rows(page, id) == before
-    assert "node-w" not in page.url
+    assert "node-w" not in read_address(page)
 
 
 def test_node_share_of_the_reader_is_in_the_address_and_moves_the_points(page: Any) -> None:
@@ -121,7 +129,7 @@ def test_node_share_of_the_reader_is_in_the_address_and_moves_the_points(page: A
     page.wait_for_function(
         f"([figure, before]) => ({places})(figure) !== before",
         arg=[figure.element_handle(), before],
-        timeout=60_000,
+        timeout=TIMEOUT_MS,
     )
     assert "Assumed here: 200.0 W per accelerator." in page.locator("#node-share").inner_text()
     rows = read_rows(page, id)

@@ -2,18 +2,26 @@
 
 from typing import Any
 
+TIMEOUT_MS = 180_000
+"""Where two cores run several tests, a click that draws charts takes up to half a minute."""
 RATE, JOULES = "items_per_s_per_accelerator", "joules_per_item"
 
 
 def open_address(page: Any, address: str) -> None:
     """Open the address of a report in a page of the browser, and wait for its script."""
-    page.goto(address, timeout=60_000)
+    page.goto(address, timeout=TIMEOUT_MS)
     wait_for_script(page)
 
 
 def wait_for_script(page: Any) -> None:
     """Wait until the script of the page has read the tables."""
-    page.wait_for_function("() => window.wattmark", timeout=60_000)
+    page.wait_for_function("() => window.wattmark", timeout=TIMEOUT_MS)
+
+
+def read_address(page: Any) -> str:
+    """The address that the page now has. `page.url` follows it late on a busy machine."""
+    address: str = page.evaluate("() => location.href")
+    return address
 
 
 def read_rows(page: Any, id: str) -> list[dict[str, Any]]:
