@@ -1,6 +1,7 @@
 """What several test files share: a signing key, sealed bundles in a submissions tree, a browser."""
 
 import copy
+import hashlib
 import os
 import pickle
 import shutil
@@ -186,21 +187,26 @@ def no_site_defaults(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
 
 
 @pytest.fixture(scope="session", autouse=True)
-def charts_drawn_once() -> Iterator[None]:
-    """Draw each chart once per test process, in that process.
+def charts_drawn_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Draw each chart once, in the process of a test, and keep it for all test processes.
 
     Most pages of the tests show the same published figures. A report draws in processes of its own,
     each of which imports the renderer anew; a test in test_report_charts.py compares what they
     draw.
     """
-    pictures: dict[bytes, list[DrawnChart]] = {}
+    temporary = tmp_path_factory.getbasetemp()
+    pictures = (temporary.parent if "PYTEST_XDIST_WORKER" in os.environ else temporary) / "pictures"
+    pictures.mkdir(exist_ok=True)
     draw_table = drawing._draw_table
 
     def draw_once(table: ReportTable, texts: Mapping[str, ChartText] | None) -> list[DrawnChart]:
-        key = pickle.dumps((table, texts))
-        if key not in pictures:
-            pictures[key] = draw_table(table, texts)
-        return pictures[key]
+        picture = pictures / hashlib.sha256(pickle.dumps((table, texts))).hexdigest()
+        if not picture.exists():
+            complete_file = picture.with_suffix(f".{os.getpid()}")
+            complete_file.write_bytes(pickle.dumps(draw_table(table, texts)))
+            complete_file.rename(picture)
+        charts: list[DrawnChart] = pickle.loads(picture.read_bytes())
+        return charts
 
     with (
         mock.patch.object(drawing, "_draw_table", draw_once),
