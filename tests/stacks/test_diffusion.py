@@ -193,8 +193,9 @@ def test_two_ranks_train_one_network_on_different_data(tmp_path: Path) -> None:
     assert first_losses != second_losses
 
 
-@pytest.mark.parametrize("workload", WORKLOADS)
-@pytest.mark.parametrize("variant", ["baseline", "tuned"])
+@pytest.mark.parametrize(
+    ("variant", "workload"), zip(["baseline", "tuned"], WORKLOADS, strict=True)
+)
 def test_a_smoke_run_passes_the_check(tmp_path: Path, workload: str, variant: str) -> None:
     """The run of docs/run.md, with shorter epochs, and its variations."""
     command, page_workload, *page_options = read_arguments(__file__, "run.md", "diffusion")

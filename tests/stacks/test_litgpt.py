@@ -367,7 +367,7 @@ def test_what_cannot_be_used_is_refused_with_the_reason(tmp_path: Path) -> None:
 RUNS = [
     ("tuned", 1, ()),
     ("tuned", 2, ("precision=bf16-mixed", "checkpointing=block")),
-    ("baseline", 2, ()),
+    ("baseline", 1, ()),
     ("fp8", 2, ()),
 ]
 
