@@ -134,6 +134,8 @@ def _describe_batches(rows: Sequence[TableRow], spread: ReportSpread) -> str:
         for row in rows
         if (batch := _get_number(row, "batch")) and (kwh := _get_number(row, "node_kwh"))
     }
+    if len(energies_kwh) < 2:
+        return ""
     best, worst = (choose(energies_kwh, key=energies_kwh.__getitem__) for choose in (min, max))
     percent = relative_percent(energies_kwh[best], energies_kwh[worst])
     batches = [format_number(batch, 1) for batch in (best, worst)]

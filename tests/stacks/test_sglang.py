@@ -358,7 +358,7 @@ with run_server(["--model-path", sys.argv[1], "--load-format", "dummy", *argumen
 def test_kill_9_of_the_parent_ends_the_server_and_its_children(when: str, checkpoint: Path) -> None:
     parent = subprocess.Popen(
         [sys.executable, "-c", PARENT, str(checkpoint)],
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parent)},
+        env={**os.environ, "PYTHONPATH": f"{Path(__file__).parent}:{Path(__file__).parents[1]}"},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,

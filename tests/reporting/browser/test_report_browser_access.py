@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import open_page
+from conftest import CHROMIUM, QUIET, find_chromium, open_page
 from support.report.browser import TIMEOUT_MS, draw_figure, read_rows
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is in the extra dev")
@@ -294,24 +294,32 @@ def test_keyboard_skips_to_the_answer_and_stops_at_visible_elements_only(page: A
     assert [stop for stop in stops if stop["isFolded"] or not stop["isSeen"]] == []
 
 
-def test_tapped_mark_shows_its_tooltip_inside_the_screen_of_a_phone(
-    browser: Any, whole_report: Path
-) -> None:
-    context = browser.new_context(
-        viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
+@pytest.fixture
+def phone(browser: Any) -> Iterator[Any]:
+    """A page on a phone, in a Chromium with windows: one without moves its pointer to the corner of
+    the page after each tap."""
+    # Only one playwright can run at a time, so this browser is launched by that of `browser`.
+    with_windows = browser.browser_type.launch(
+        executable_path=find_chromium(*CHROMIUM), args=QUIET, timeout=300_000
     )
-    page = context.new_page()
-    page.goto((whole_report / "report.html").as_uri(), timeout=TIMEOUT_MS)
-    tip = page.locator("#vg-tooltip-element")
+    screen = {"width": 390, "height": 844}
+    yield with_windows.new_context(viewport=screen, has_touch=True, is_mobile=True).new_page()
+    with_windows.close()
+
+
+def test_tapped_mark_shows_its_tooltip_inside_the_screen_of_a_phone(
+    phone: Any, whole_report: Path
+) -> None:
+    phone.goto((whole_report / "report.html").as_uri(), timeout=TIMEOUT_MS)
+    tip = phone.locator("#vg-tooltip-element")
     for kind in ("efficiency", "caps", "saving"):
-        figure = draw_figure(page, f"resnet50-train-results-{kind}")
+        figure = draw_figure(phone, f"resnet50-train-results-{kind}")
         marks = figure.locator(".live path[aria-label]")
         for mark in (marks.first, marks.last):
             mark.scroll_into_view_if_needed()
             box = mark.bounding_box()
-            page.touchscreen.tap(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+            phone.touchscreen.tap(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
             sync_api.expect(tip).to_be_visible()
             shown = tip.bounding_box()
             assert shown["x"] >= 0 and shown["x"] + shown["width"] <= 390
             assert shown["y"] >= 0 and shown["y"] + shown["height"] <= 844
-    context.close()
