@@ -25,7 +25,6 @@ from support.report.browser import TIMEOUT_MS, open_address
 from support.report.drawing import open_drawing_here
 from support.report.html import Element, Report, Tree
 
-from checker import engine
 from checker.command_line.config import CONFIG_FILE, SITE_VARIABLE
 from harness.sign import sign
 from reporting.charts import drawing
@@ -215,17 +214,6 @@ def charts_drawn_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
         mock.patch.object(drawing, "_draw_table", draw_once),
         mock.patch.object(drawing, "open_drawing", open_drawing_here),
     ):
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def bundles_judged_here() -> Iterator[None]:
-    """Judge bundles in the process of the tests.
-
-    Most rounds of the tests have one or two bundles, and the processes of a pool would take longer
-    to start than to judge them. tests/checker/test_together.py tests the pool.
-    """
-    with mock.patch.object(engine, "map_in_processes", lambda judge, targets, _: judge(targets)):
         yield
 
 
