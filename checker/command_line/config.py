@@ -70,12 +70,6 @@ def list_config_files() -> tuple[Path, Path]:
 def read_site_defaults() -> SiteDefaults:
     """Read the files of defaults. Raises ConfigError."""
     defaults = SiteDefaults()
-    site_file = os.environ.get(SITE_VARIABLE)
-    # Without this check, a misspelt path would hide the defaults from all users.
-    if site_file and not Path(site_file).exists():
-        raise ConfigError(
-            f"{SITE_VARIABLE}={site_file}: there is no such file; correct or unset the variable"
-        )
     for file in list_config_files():
         defaults = replace(defaults, **dict(_read_file(file)))
     return defaults
@@ -86,6 +80,11 @@ def _read_file(file: Path) -> Iterator[tuple[str, SiteDefault]]:
         values = parse_toml(file.read_bytes())
     # XDG_CONFIG_HOME=/dev/null is a usual way to have no files.
     except (FileNotFoundError, NotADirectoryError):
+        # A misspelt path would hide the defaults from all users.
+        if file == Path(os.environ.get(SITE_VARIABLE) or SITE_FILE) != Path(SITE_FILE):
+            raise ConfigError(
+                f"{SITE_VARIABLE}={file}: there is no such file; correct or unset the variable"
+            ) from None
         return
     except OSError as error:
         raise ConfigError(f"{file}: cannot be read ({error.strerror}); mend or remove it") from None
