@@ -81,7 +81,7 @@ def _read_file(file: Path) -> Iterator[tuple[str, SiteDefault]]:
     # XDG_CONFIG_HOME=/dev/null is a usual way to have no files.
     except (FileNotFoundError, NotADirectoryError):
         # A misspelt path would hide the defaults from all users.
-        if file == Path(os.environ.get(SITE_VARIABLE) or SITE_FILE) != Path(SITE_FILE):
+        if os.environ.get(SITE_VARIABLE) and file == list_config_files()[0]:
             raise ConfigError(
                 f"{SITE_VARIABLE}={file}: there is no such file; correct or unset the variable"
             ) from None
