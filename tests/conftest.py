@@ -50,7 +50,7 @@ QUIET = [
 """Options under which Chromium runs in a container and opens no connection of its own."""
 
 CHROMIUM = "chromium", "chromium-browser", "google-chrome"
-"""The names of a Chromium with windows."""
+"""The names of a full Chromium."""
 
 
 @cache
@@ -173,8 +173,8 @@ def find_chromium(*names: str) -> str:
 
 @pytest.fixture(scope="session")
 def chromium() -> str:
-    """Path of a Chromium, for the tests that render the report: of the one without windows, which
-    opens a page in less than half of the processor time, where there is one."""
+    """Path of a Chromium, for the tests that render the report: of chromium-headless-shell where it
+    is installed, which opens a page in less than half of the processor time."""
     return find_chromium("chromium-headless-shell", *CHROMIUM)
 
 
@@ -271,6 +271,13 @@ def open_page(browser: Any, path: Path) -> Iterator[Any]:
 @pytest.fixture
 def page(browser: Any, whole_report: Path) -> Iterator[Any]:
     """The main page, open."""
+    with open_page(browser, whole_report / "report.html") as page:
+        yield page
+
+
+@pytest.fixture(scope="module")
+def shared_page(browser: Any, whole_report: Path) -> Iterator[Any]:
+    """The main page, open for tests that only read, or that undo what they choose."""
     with open_page(browser, whole_report / "report.html") as page:
         yield page
 

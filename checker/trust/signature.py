@@ -206,16 +206,16 @@ def _explain_refusal(
             "a key within its valid-after and valid-before",
             message,
         )
-    found = "a good signature by a key that the keyring does not accept"
+    observation = "a good signature by a key that the keyring does not accept"
     if ": bad options: " in answer:
         # The line of the key in the keyring, and why OpenSSH skips it.
         reason = answer.rpartition(f"{SIGNERS_FILE}:")[2]
-        found += f" (line {reason})"
+        observation += f" (line {reason})"
     return build_refusal(
         SIGNER_NOT_OF_PATH,
         name,
         "",
-        found,
+        observation,
         f"a key of {principal} for the namespace {namespace}",
         "Sign it with the owner's key, or ask whoever maintains the keyring to add the key for "
         "this namespace.",

@@ -296,15 +296,15 @@ def test_keyboard_skips_to_the_answer_and_stops_at_visible_elements_only(page: A
 
 @pytest.fixture
 def phone(browser: Any) -> Iterator[Any]:
-    """A page on a phone, in a Chromium with windows: one without moves its pointer to the corner of
-    the page after each tap."""
+    """A page on a phone, in a full Chromium: chromium-headless-shell moves its pointer to the corner
+    of the page after each tap."""
     # Only one playwright can run at a time, so this browser is launched by that of `browser`.
-    with_windows = browser.browser_type.launch(
+    full_chromium = browser.browser_type.launch(
         executable_path=find_chromium(*CHROMIUM), args=QUIET, timeout=300_000
     )
     screen = {"width": 390, "height": 844}
-    yield with_windows.new_context(viewport=screen, has_touch=True, is_mobile=True).new_page()
-    with_windows.close()
+    yield full_chromium.new_context(viewport=screen, has_touch=True, is_mobile=True).new_page()
+    full_chromium.close()
 
 
 def test_tapped_mark_shows_its_tooltip_inside_the_screen_of_a_phone(

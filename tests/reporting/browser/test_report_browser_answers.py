@@ -1,35 +1,14 @@
 """The answer, the answer cards and the titles of charts follow the control bar."""
 
 import re
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import open_page
-from support.report.browser import JOULES, choose, open_address, read_address, read_rows
+from support.report.browser import CHOICES, JOULES, choose, open_address, read_address, read_rows
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is in the extra dev")
 pytestmark = pytest.mark.xdist_group("whole-report")  # one test process builds it, once
 STANDINGS = ("closed", "open", "published")
-CHOICES = (
-    ("board", "model", "H100"),
-    ("precision", "precision", "tf32"),
-    ("precision", "precision", "fp8"),
-    ("variant", "variant", "baseline"),
-    ("standing", "standing", "open"),
-    ("provenance", "provenance", "published"),
-    ("cap", "cap_w", "400"),
-    ("batch", "batch", "64"),
-    ("accelerators", "count", "2"),
-)
-
-
-@pytest.fixture(scope="module")
-def shared_page(browser: Any, whole_report: Path) -> Iterator[Any]:
-    """A page for tests that undo what they choose."""
-    with open_page(browser, whole_report / "report.html") as page:
-        yield page
 
 
 def read_answers(page: Any) -> tuple[str, list[str], list[str]]:

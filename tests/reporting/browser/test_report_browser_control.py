@@ -5,13 +5,12 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import open_page
 from support.report.browser import (
+    CHOICES,
     choose,
     draw_figure,
     open_address,
@@ -45,26 +44,10 @@ def download(page: Any, id: str, name: str) -> str:
     return Path(saved.value.path()).read_text(encoding="utf-8")
 
 
-@pytest.fixture(scope="module")
-def shared_page(browser: Any, whole_report: Path) -> Iterator[Any]:
-    """A page for tests that only read, or that undo what they choose."""
-    with open_page(browser, whole_report / "report.html") as page:
-        yield page
-
-
 def test_each_control_filters_every_table_of_results(shared_page: Any) -> None:
     page = shared_page
     results = list_results(page)
-    for label, key, value in (
-        ("board", "model", "MI300X"),
-        ("precision", "precision", "tf32"),
-        ("variant", "variant", "baseline"),
-        ("standing", "standing", "open"),
-        ("provenance", "provenance", "published"),
-        ("cap", "cap_w", "400"),
-        ("batch", "batch", "64"),
-        ("accelerators", "count", "2"),
-    ):
+    for label, key, value in CHOICES:
         matching = [row for row in results if str(row[key]) == value]
         choose(page, label, value)
         assert 0 < len(matching) < len(results)

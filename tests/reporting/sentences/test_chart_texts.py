@@ -302,8 +302,8 @@ def test_title_of_published_batch_sizes_names_the_one_of_least_energy() -> None:
     assert get_text(make_table("work", *rows), "batch").title == (
         "Published: batch size 4\u202f096 needs 76\u202f% less energy than batch size 512"
     )
-    for other in ({"line": "b"}, {"standing": "closed"}, {"node_kwh": None}):
-        table = make_table("work", rows[0], rows[1] | other)
+    for cell in ({"line": "b"}, {"standing": "closed"}, {"node_kwh": None}):
+        table = make_table("work", rows[0], rows[1] | cell)
         assert get_text(table, "batch").title == ""
 
 

@@ -4,6 +4,18 @@ from typing import Any
 
 TIMEOUT_MS = 180_000
 """Where two cores run several tests, a click that draws charts takes up to half a minute."""
+CHOICES = (
+    ("board", "model", "H100"),
+    ("precision", "precision", "tf32"),
+    ("precision", "precision", "fp8"),
+    ("variant", "variant", "baseline"),
+    ("standing", "standing", "open"),
+    ("provenance", "provenance", "published"),
+    ("cap", "cap_w", "400"),
+    ("batch", "batch", "64"),
+    ("accelerators", "count", "2"),
+)
+"""Choices of the control bar that leave results of submissions/: label, column and value."""
 RATE, JOULES = "items_per_s_per_accelerator", "joules_per_item"
 
 
