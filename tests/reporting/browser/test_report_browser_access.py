@@ -296,8 +296,8 @@ def test_keyboard_skips_to_the_answer_and_stops_at_visible_elements_only(page: A
 
 @pytest.fixture
 def phone(browser: Any) -> Iterator[Any]:
-    """A page on a phone, in a full Chromium: chromium-headless-shell moves its pointer to the corner
-    of the page after each tap."""
+    """A page on a phone, in a full Chromium. The pointer of chromium-headless-shell moves to the
+    corner of the page after each tap."""
     # Only one playwright can run at a time, so this browser is launched by that of `browser`.
     full_chromium = browser.browser_type.launch(
         executable_path=find_chromium(*CHROMIUM), args=QUIET, timeout=300_000
