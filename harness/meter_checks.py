@@ -50,10 +50,16 @@ class TimedReading:
 
 def check_node_meters(description: Json | None, run_request: RunRequest) -> Check | None:
     """Check that each meter of this node can be read; None if the description of the system has
-    none. Raises MeterError."""
+    none. Raises MeterError, and PlanError for a file of meters that nothing would read."""
     powers = []
+    meters = parse_meters(description or {})
+    if run_request.meters and not meters:
+        raise PlanError(
+            f"--meters {run_request.meters}: the description of the system (--system) declares no "
+            "[[meter]]; declare the meters in it (docs/node-power.md), or leave out --meters"
+        )
     access_file = find_access_file(run_request.meters)
-    for meter in parse_meters(description or {}):
+    for meter in meters:
         if feeds := select_feeds(meter, get_node_name(run_request.node)):
             access = read_access(access_file, meter.id, meter.kind, feeds)
             (reading,) = read_meter(access, meter.interval_ms / 1e3, 1)

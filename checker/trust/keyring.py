@@ -58,7 +58,7 @@ class KeyringLine:
     is_authority: bool = False
     """Whether the key signs certificates. Each certificate then names its principal."""
     unread_option: str = ""
-    """An option that OpenSSH cannot read. Empty if it reads all."""
+    """An option that OpenSSH refuses. Empty if it accepts all."""
 
     @property
     def owner(self) -> str:
@@ -270,13 +270,24 @@ def _parse_line(text: str) -> KeyringLine | None:
 
 
 def _find_unread_option(options: Mapping[str, str]) -> str:
-    """The first option with a name or a date that OpenSSH cannot read. Empty if there is none."""
+    """The first option with a name or a date that OpenSSH cannot read, or an end that is not after
+    the start. Empty if there is none."""
     for name, value in options.items():
         if name not in _OPTIONS:
             return name
         if name in _DATES and not _DATE.fullmatch(value):
             return f'{name}="{value}"'
+    start, end = (options.get(name, "").upper() for name in _DATES)
+    # With Z a date is in UTC, without it in local time, which differs between readers.
+    have_same_zone = start.endswith("Z") == end.endswith("Z")
+    if start and end and have_same_zone and _complete_date(end) <= _complete_date(start):
+        return f'valid-after="{start}" with valid-before="{end}"'
     return ""
+
+
+def _complete_date(date: str) -> str:
+    """The digits of a date with its time of day to the second."""
+    return date.removesuffix("Z").ljust(len("20261231235959"), "0")
 
 
 def compute_fingerprint(key: bytes) -> str:
@@ -297,7 +308,7 @@ def _check_line(text: str, line: KeyringLine | None) -> Iterator[tuple[str, str,
     if line.unread_option:
         yield (
             f"the option {shorten(line.unread_option)}",
-            f"{', '.join(_OPTIONS)}; dates as 20261231 or 202612312359",
+            f"{', '.join(_OPTIONS)}; dates as 20261231 or 202612312359, the start first",
             "OpenSSH skips this line, so its key counts for nobody. Correct the option.",
         )
         return

@@ -93,13 +93,6 @@ def list_marked(mark: str) -> list[Block]:
     return [block for block in BLOCKS if block.mark == mark]
 
 
-@pytest.mark.parametrize("block", list_marked("not executed"), ids=get_place)
-def test_mark_gives_a_reason(block: Block) -> None:
-    assert block.detail and len(block.detail.split()) >= 2
-    named = re.findall(r"\b(?:tests|scripts)/[\w/.]*\w", block.detail)
-    assert [path for path in named if not (ROOT / path).exists()] == []
-
-
 @pytest.mark.parametrize("block", list_marked("executed by"), ids=get_place)
 def test_files_that_execute_a_block_name_its_page(block: Block) -> None:
     assert block.tests

@@ -1,6 +1,6 @@
 """The blocks of commands in README.md and docs/ are executed, each page in a clone of its own, and
 print what the page shows, up to numbers, times, digests and ids. tests/support/console/blocks.py
-describes the marks of blocks that another test executes, or that need what no test has."""
+describes the marks of blocks that another test executes."""
 
 import gzip
 import io

@@ -25,6 +25,8 @@ ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
 SIMULATED = "--simulate h200 --epoch-seconds 0.1"
 DEADLINE_S = 90
+VARIATION = "0.3"
+"""The tolerance of tests: runs of a second vary by some percent on a busy machine."""
 
 
 PAGE = ROOT / "docs/regression.md"
@@ -101,12 +103,11 @@ def test_figures_are_those_of_the_bundle(first_run) -> None:
 
 def test_run_that_meets_the_references_of_a_round_passes(first_run, tmp_path: Path) -> None:
     _, _, bundle = first_run
-    # Runs of a second vary by some percent on a busy machine.
     status, record, output = run_reframe(
         tmp_path,
         options=SIMULATED,
         round=make_round(tmp_path / "round", bundle),
-        tolerance="0.3",
+        tolerance=VARIATION,
     )
     headline = json.loads((bundle / "result.json").read_text())["headline"]
     figures = read_figures(record)
@@ -116,13 +117,17 @@ def test_run_that_meets_the_references_of_a_round_passes(first_run, tmp_path: Pa
     assert figures["joules_per_item"][1:4] == (headline["joules_per_item"]["mean"], None, 0.3)
 
 
-@pytest.mark.parametrize(("figure", "factor"), [("items_per_s", 1.5), ("joules_per_item", 0.5)])
+@pytest.mark.parametrize(("figure", "factor"), [("items_per_s", 2.0), ("joules_per_item", 0.4)])
 def test_run_that_misses_a_reference_fails_in_the_performance_stage(
     first_run, tmp_path: Path, figure: str, factor: float
 ) -> None:
     _, _, bundle = first_run
-    round_directory = make_round(tmp_path / "round", bundle, figure, factor)
-    status, record, output = run_reframe(tmp_path, options=SIMULATED, round=round_directory)
+    status, record, output = run_reframe(
+        tmp_path,
+        options=SIMULATED,
+        round=make_round(tmp_path / "round", bundle, figure, factor),
+        tolerance=VARIATION,
+    )
     assert status == 1 and record["fail_phase"] == "performance", output
     assert f"failed to meet reference(s): {figure}=" in record["fail_reason"]
 

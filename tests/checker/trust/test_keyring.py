@@ -232,7 +232,14 @@ def test_names_of_options_have_any_case_as_for_openssh(submissions: Submissions)
 
 @pytest.mark.parametrize(
     "option",
-    ['valid-before="2027-12-31"', 'valid-after="20261301"', 'valid-before=""', 'namespace="x"'],
+    [
+        'valid-before="2027-12-31"',
+        'valid-after="20261301"',
+        'valid-before=""',
+        'namespace="x"',
+        'valid-after="20270101",valid-before="20261231"',
+        'valid-after="20270101Z",valid-before="202701010000Z"',
+    ],
 )
 def test_option_that_openssh_cannot_read_is_a_warning(
     submissions: Submissions, option: str

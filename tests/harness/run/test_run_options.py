@@ -107,6 +107,10 @@ def workers_find_the_tests(monkeypatch):
             "--system none.toml: cannot be read (No such file or directory)",
         ),
         (
+            ["resnet50-train", "--smoke", "--simulate", "h200", "--meters", "none.toml"],
+            "--meters none.toml: the description of the system (--system) declares no [[meter]]",
+        ),
+        (
             ["--resume", "nowhere"],
             "nowhere: no plan of a run there; an unfinished run is the hidden directory",
         ),

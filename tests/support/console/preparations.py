@@ -19,14 +19,22 @@ PREPARATIONS = {
     # "docs/verify.md sets the variables": tests/site/test_console_blocks.py executes its first
     # block too.
     "README.md": SYSTEM + CENTER,
-    # Stand-ins run bench-submit in place of the image, and a step of Slurm here.
+    # The stand-in of Apptainer copies the definition in place of a build, and runs bench-submit in
+    # place of the image. That of srun runs the step here.
     "containers/README.md": SYSTEM
     + """
-echo "no image" > wattmark-vision-cuda.sif
 mkdir ~/bin
 export PATH=~/bin:$PATH
-printf '%s\\n' '#!/bin/bash' 'until [[ $1 == *.sif ]]; do shift; done' \\
-    'exec bench-submit "${@:2}"' > ~/bin/apptainer
+cat > ~/bin/apptainer <<'SCRIPT'
+#!/bin/bash
+if [[ $1 == build ]]; then
+    definition=${@: -1}
+    [[ $2 != --build-arg ]] || grep -q "^ *${3%%=*}=" "$definition" || exit 1
+    exec cp "$definition" "${@: -2:1}"
+fi
+until [[ $1 == *.sif ]]; do shift; done
+exec bench-submit "${@:2}"
+SCRIPT
 printf '%s\\n' '#!/bin/bash' 'while [[ $1 == --* ]]; do shift; done' 'exec "$@"' > ~/bin/srun
 chmod +x ~/bin/*
 """,

@@ -8,7 +8,14 @@ from pathlib import Path
 from support.kills import wait_for
 from support.meters.ports import find_free_port
 
-PROGRAMS = ("slurmdbd", "sacct", "sacctmgr", "mariadbd", "mariadb-install-db")
+PROGRAMS = (
+    "slurmdbd",
+    "sacct",
+    "sacctmgr",
+    "mariadbd",
+    "mariadb-install-db",
+    "my_print_defaults",
+)
 START_TIMEOUT_S = 60.0
 SLURMDBD = """\
 AuthType=auth/munge

@@ -43,6 +43,8 @@ def find_harness(folder: Path, *arguments: str) -> int:
         pid
         for pid in pids
         if expected <= set(line := read_command_line(pid))
+        # A process that ends has no command line.
+        and line
         and b"python" in line[0]
         and f"{folder}/out".encode() in b"\0".join(line)
     )
