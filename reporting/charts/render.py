@@ -42,7 +42,13 @@ def load_drawing_script() -> str:
 
 def fill_spec(chart: Chart, width_px: float) -> Json:
     """The spec with the rows of its table, `width_px` wide."""
-    rows = [{**row, ROW_NUMBER: number} for number, row in enumerate(chart.table.rows)]
+    spec_text = json.dumps(chart.spec)
+    # The renderer copies the rows, so it gets the columns that the spec names.
+    keys = [key for key in chart.table.keys if key in spec_text]
+    rows = [
+        {**{key: row[key] for key in keys}, ROW_NUMBER: number}
+        for number, row in enumerate(chart.table.rows)
+    ]
     spec = {
         **chart.spec,
         "width": width_px,
