@@ -84,19 +84,21 @@ class _Box:
     def overlaps(self, other: "_Box", plot: Plot) -> bool:
         """Whether the boxes overlap at some width in some state of the chart."""
         # This is called millions of times for a thousand runs, so it calls little itself.
-        reach_px = self.half_width_px + other.half_width_px
+        reach_x_px = self.half_width_px + other.half_width_px
         share, offset_px = self.x_share - other.x_share, self.dx_px - other.dx_px
         distance_px = share * plot.least_width_px + offset_px
         # The distance is linear in the width, so the boxes are apart at all widths if they are
         # apart in the same order at the least and at the greatest one.
-        if distance_px >= reach_px:
-            if share * plot.greatest_width_px + offset_px >= reach_px:
+        if distance_px >= reach_x_px:
+            if share * plot.greatest_width_px + offset_px >= reach_x_px:
                 return False
-        elif distance_px <= -reach_px and share * plot.greatest_width_px + offset_px <= -reach_px:
+        elif (
+            distance_px <= -reach_x_px and share * plot.greatest_width_px + offset_px <= -reach_x_px
+        ):
             return False
-        reach_px = self.half_height_px + other.half_height_px
+        reach_y_px = self.half_height_px + other.half_height_px
         for y_px, other_y_px in zip(self.y_px, other.y_px, strict=True):
-            if -reach_px < y_px - other_y_px < reach_px:
+            if -reach_y_px < y_px - other_y_px < reach_y_px:
                 return True
         return False
 
