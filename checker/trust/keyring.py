@@ -270,8 +270,8 @@ def _parse_line(text: str) -> KeyringLine | None:
 
 
 def _find_unread_option(options: Mapping[str, str]) -> str:
-    """The first option with a name or a date that OpenSSH cannot read, or an end that is not after
-    the start. Empty if there is none."""
+    """The first option with a name or a date that OpenSSH cannot read, or both dates if valid-after
+    is not before valid-before. Empty if there is none."""
     for name, value in options.items():
         if name not in _OPTIONS:
             return name
@@ -308,7 +308,8 @@ def _check_line(text: str, line: KeyringLine | None) -> Iterator[tuple[str, str,
     if line.unread_option:
         yield (
             f"the option {shorten(line.unread_option)}",
-            f"{', '.join(_OPTIONS)}; dates as 20261231 or 202612312359, the start first",
+            f"{', '.join(_OPTIONS)}; dates as 20261231 or 202612312359, and valid-after before "
+            "valid-before",
             "OpenSSH skips this line, so its key counts for nobody. Correct the option.",
         )
         return

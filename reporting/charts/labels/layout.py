@@ -153,8 +153,8 @@ def place_labels(
 def _is_free(
     box: _Box, leader: _Leader | None, point: PlotPoint, obstacles: list[_Box], plot: Plot
 ) -> bool:
-    """Whether a label and its leader overlap none of the obstacles. Moves the one that they overlap
-    to the front: the next places are near, and likely overlap it too."""
+    """Whether a label and its leader overlap none of the obstacles. Moves an obstacle that they
+    overlap to the front, because the next places of the label likely overlap it too."""
     for part in _list_parts(box, leader, point):
         for index, obstacle in enumerate(obstacles):
             # A leader begins at its point.

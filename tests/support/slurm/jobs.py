@@ -43,7 +43,7 @@ def find_harness(folder: Path, *arguments: str) -> int:
         pid
         for pid in pids
         if expected <= set(line := read_command_line(pid))
-        # A process that ends has no command line.
+        # A process that has just ended has no command line.
         and line
         and b"python" in line[0]
         and f"{folder}/out".encode() in b"\0".join(line)
