@@ -56,6 +56,15 @@ def test_labels_keep_off_the_line_where_there_is_room() -> None:
     assert abs(label.dx_px) >= 9, "not above the point, where the line is"
 
 
+def test_leader_may_leave_its_point_at_an_angle() -> None:
+    """The box around a slanted leader overlaps that around its own point."""
+    plot = Plot(least_width_px=300, greatest_width_px=600, height_px=300, font_px=10)
+    crowd = ((0.478, 158), (0.511, 149), (0.477, 139), (0.494, 137), (0.524, 134), (0.509, 168))
+    marks = [PlotPoint(n, x_share, (y_px,), 6) for n, (x_share, y_px) in enumerate(crowd, start=1)]
+    (label,) = place_labels([PlotPoint(0, 0.5, (150,), 6, "700"), *marks], [], plot)
+    assert label.leader is not None and 0 not in label.leader
+
+
 def test_label_without_room_beside_its_point_has_a_leader_over_no_mark_and_no_label() -> None:
     plot = Plot(least_width_px=300, greatest_width_px=300, height_px=200, font_px=10)
     # Two points above leave a gap that is too narrow for the label, but not for its leader.
