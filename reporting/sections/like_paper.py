@@ -49,7 +49,7 @@ def build_like_table(
         Column("line", "configuration"),
         Column("accelerator", "accelerators"),
         Column("cap_w", "cap", "W per accelerator", "count"),
-        Column("batch_size", "batch", "", "count"),
+        Column("batch", "batch", "", "count"),
         Column("printed", "printed", unit, "number"),
         Column("measured", "measured", unit, "number", interval=True, kinds=True),
         Column("ratio", "measured / printed", "", "number"),
@@ -94,7 +94,7 @@ def _make_cells(run: ResultRow, printed: ResultRow, link: BundleLink) -> Cells:
     return {
         **make_mark_cells(run, link),
         "accelerator": f"{run.count} x {run.accelerator}",
-        "batch_size": run.batch_size,
+        "batch": run.batch_size,
         "printed": printed_per_s,
         **make_figure_cells("measured", measured),
         "ratio": measured.value / printed_per_s if is_compared else None,
