@@ -32,7 +32,7 @@ KNOWN_RESULTS: Mapping[tuple[str, str, str], KnownResult] = {
     ("H200", "llama3-8b-pretrain", "fp8"): KnownResult(17013.0, 24.618, 11.044),
     ("H200", "llama3-8b-serve", "tuned"): KnownResult(8849.6, 12.780, 5.6982),
 }
-"""By board, workload and variant. The runs of the variants fp8 and mayr are open, all others closed."""
+"""By board, workload and variant. The runs of fp8 and mayr are open, all others closed."""
 
 
 def find_known_result(board: str, workload: str, variant: str = "") -> KnownResult | None:
