@@ -348,8 +348,21 @@ def list_evidence(page: ReportPage, result: Result) -> Numbers:
 
 
 def list_printed_figure(page: ReportPage, result: Result) -> Numbers:
-    """Of a printed figure that no run has the settings of."""
-    return {"printed": result.numbers[RATE]}
+    """The printed figure alone where no run has its settings; else also the run, and their
+    ratio."""
+    if result.bundle is None:
+        return {"printed": result.numbers[RATE]}
+    key = (result.workload, result.model, result.cap_w)
+    (printed,) = (
+        r for r in page.results if r.bundle is None and (r.workload, r.model, r.cap_w) == key
+    )
+    is_compared = printed.may_win and result.comparable and result.standing != "demo"
+    ratio = result.numbers[RATE] / printed.numbers[RATE]
+    return {
+        "printed": printed.numbers[RATE],
+        **{f"measured{end}": result.numbers[f"{RATE}{end}"] for end in ("", "_low", "_high", "_n")},
+        "ratio": ratio if is_compared else None,
+    }
 
 
 Source = Callable[[ReportPage, Result], Numbers]

@@ -29,7 +29,11 @@ def start_slow_cap(site: Site) -> "subprocess.Popen[bytes]":
     """Start `wattmark-cap 400`, which waits before it sets GPU 2 until the file `go` exists."""
     (site.bin / "nvidia-smi").rename(site.bin / "plain-smi")
     site.program("nvidia-smi", SLOW_SMI.format(root=site.root))
-    process = subprocess.Popen([site.bin / "wattmark-cap", "400"], process_group=0)
+    process = subprocess.Popen(
+        # A program such as nohup may have set the signal to be ignored, which children inherit.
+        ["env", "--default-signal=HUP", site.bin / "wattmark-cap", "400"],
+        process_group=0,
+    )
     wait_for((site.root / "waiting").exists)
     return process
 

@@ -269,7 +269,10 @@ def test_printing_a_figure_prints_it_alone_on_a_page_of_its_size(page: Any) -> N
     assert page.locator("#figure-alone svg").is_visible()
     assert page.locator("#figure-alone h3").inner_text() == figure.locator("h3").text_content()
     assert "Higher is better." in page.locator("#figure-alone figcaption").inner_text()
-    assert "Source: 8 bundles; Mayr et al. 2026" in figure.locator("figcaption").text_content()
+    rows = read_rows(page, "resnet50-train-results")
+    bundles = len({row["bundle"] for row in rows if row["bundle"]})
+    caption = figure.locator("figcaption").text_content()
+    assert f"Source: {bundles} bundles; Mayr et al. 2026" in caption
     pdf = page.pdf(prefer_css_page_size=True)
     assert len(re.findall(rb"/Type\s*/Page\b", pdf)) == 1
     assert page.locator("#figure-alone").count() == 0, "removed after the dialogue"
