@@ -1,9 +1,10 @@
 """Where the page shows its charts."""
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 
-from reporting.charts.chart import Chart, DrawnChart
+from reporting.charts.chart import DrawnChart
 from reporting.charts.encoding import find_look
 from reporting.report_table import ReportTable
 
@@ -13,13 +14,18 @@ _FOLDED_KINDS = re.compile(r"-(power|trace-\d+)$")
 """The ends of the ids of tables whose charts are folded with them."""
 
 
-_FRAME_PX, _LINE_PX, _LETTERS_PER_LINE = 160, 19, 85
-"""Height of all parts of a figure but plot and caption, and height and length of a line of the
-caption, in a column of a wide page."""
+_COLUMN_PX, _FRAME_PX, _LINE_PX, _LETTERS_PER_LINE = 670, 54, 19, 100
+"""In one of two columns of a page of 1440 px: the width of a plot, the height of a figure without
+plot and text, and height and length of a line of its title and its caption."""
 
 
-def _estimate_height_px(chart: Chart) -> float:
-    return float(chart.spec["height"]) + _FRAME_PX + _LINE_PX * len(chart.about) / _LETTERS_PER_LINE
+def _estimate_height_px(figure: DrawnChart) -> float:
+    chart = figure.chart
+    (size,) = re.findall(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', figure.svg[:500])
+    width, height = map(float, size)
+    caption = f"{chart.better} is better. {chart.about} Source: {chart.source}."
+    lines = sum(math.ceil(len(text) / _LETTERS_PER_LINE) for text in (chart.title, caption))
+    return _COLUMN_PX * height / width + _FRAME_PX + _LINE_PX * lines
 
 
 class PageFigures:
@@ -57,12 +63,12 @@ class PageFigures:
         stand beside each other. A chart goes below the shorter column."""
         right: set[str] = set()
         left_px = right_px = 0.0
-        for chart in (figure.chart for figure in drawn if len(drawn) > 2):
+        for figure in drawn if len(drawn) > 2 else ():
             if right_px < left_px:
-                right.add(chart.id)
-                right_px += _estimate_height_px(chart)
+                right.add(figure.chart.id)
+                right_px += _estimate_height_px(figure)
             else:
-                left_px += _estimate_height_px(chart)
+                left_px += _estimate_height_px(figure)
         return right
 
     def list_folded(self, table: ReportTable) -> Sequence[DrawnChart]:
