@@ -1,12 +1,13 @@
 """The layout of the page: the control bar, the small charts at any width, and paper."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from conftest import open_page
-from support.report.browser import draw_figure
+from support.report.browser import draw_figure, read_rows
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is in the extra dev")
 pytestmark = pytest.mark.xdist_group("whole-report")  # one test process builds it, once
@@ -130,8 +131,30 @@ def test_charts_that_were_not_drawn_are_whole_on_paper(page: Any) -> None:
 def test_paper_says_how_many_rows_of_a_table_it_has(page: Any) -> None:
     page.emulate_media(media="print")
     tools = page.locator("#resnet50-train-results > .tools")
-    assert tools.inner_text() == "27 rows, first 10 shown"
+    rows = len(read_rows(page, "resnet50-train-results"))
+    assert tools.inner_text() == f"{rows} rows, first 10 shown"
     assert page.locator(".tools button:visible, .tools input:visible").count() == 0
+
+
+@pytest.mark.parametrize("has_scripts", [True, False])
+def test_summary_on_paper_has_at_most_eight_pages_and_says_what_it_leaves_out(
+    browser: Any, whole_report: Path, has_scripts: bool
+) -> None:
+    context = browser.new_context(java_script_enabled=has_scripts)
+    page = context.new_page()
+    page.goto((whole_report / "report.html").as_uri())
+    rows = page.locator('table[data-compact="resnet50-train-results"] tbody tr')
+    note = page.locator("#resnet50-train-results > .tools, #resnet50-train-results .paper")
+    if has_scripts:
+        page.wait_for_function("() => window.wattmark")
+    else:
+        assert rows.filter(visible=True).count() > 10 and not note.is_visible()
+    page.emulate_media(media="print")
+    assert rows.filter(visible=True).count() == 10
+    assert re.fullmatch(r"\d+ rows, first 10 (shown|printed)", note.inner_text())
+    pages = re.findall(rb"/Type /Page\b(?!s)", page.pdf(prefer_css_page_size=True))
+    context.close()
+    assert 5 <= len(pages) <= 8
 
 
 def test_sentences_that_workloads_share_are_printed_once(small_charts: Any) -> None:
