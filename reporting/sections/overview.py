@@ -9,7 +9,6 @@ from reporting.results_model import ResultRow
 from reporting.run_record import Provenance, RunRecord
 from reporting.sections.cells import (
     COMPARED_STANDINGS,
-    SCOPE,
     SCOPE_COLUMN,
     BundleLink,
     Cells,
@@ -22,12 +21,15 @@ from reporting.sections.cells import (
     pluralize,
 )
 from reporting.sections.compare import format_label
-from reporting.sections.repeats import Setting, join_repeats
+from reporting.sections.repeats import Setting, describe_trust, join_repeats
 from rules import VERSION
 from rules.finding import Finding, format_count
 from rules.registry import rules_by_id
 from rules.rule import STANDINGS
 from rules.workloads import Workload, workloads
+
+NO_EVIDENCE = "no evidence"
+"""The trust in a published figure."""
 
 
 def build_workloads_table(rows: Sequence[ResultRow]) -> ReportTable:
@@ -60,8 +62,8 @@ def build_workloads_table(rows: Sequence[ResultRow]) -> ReportTable:
             "peak of the board, a caution forbids the comparison, or a review is awaited",
         ),
     )
-    cells = [
-        _make_winner_cells(workload, standing, standing_rows)
+    cells = {
+        (workload.id, standing): _make_winner_cells(workload, standing, standing_rows)
         for workload in workloads().values()
         for standing in COMPARED_STANDINGS
         if (
@@ -69,12 +71,13 @@ def build_workloads_table(rows: Sequence[ResultRow]) -> ReportTable:
                 row for row in rows if (row.workload, row.standing) == (workload.id, standing)
             ]
         )
-    ]
+    }
     about = (
         "The fastest and the most efficient settings are those of all results of a standing, "
         "whatever else the control bar chooses. The answer cards follow the control bar."
     )
-    return ReportTable("workloads", "Workloads", columns, tuple(cells), about)
+    groups, table_rows = tuple(cells), tuple(cells.values())
+    return ReportTable("workloads", "Workloads", columns, table_rows, about, identities=groups)
 
 
 def _make_winner_cells(workload: Workload, standing: str, rows: Sequence[ResultRow]) -> Cells:
@@ -82,7 +85,7 @@ def _make_winner_cells(workload: Workload, standing: str, rows: Sequence[ResultR
     cells: Cells = {
         "workload": workload.id,
         "standing": standing,
-        "scope": None if standing == "published" else SCOPE,
+        "scope": None if standing == "published" else name_scope(rows[0]),
         "results": len(rows),
         "excluded": len(rows) - len(candidates),
     }
@@ -92,23 +95,17 @@ def _make_winner_cells(workload: Workload, standing: str, rows: Sequence[ResultR
         )
         cells |= {
             "fastest": format_label(fastest.mean),
-            "fastest_trust": _describe_trust(fastest),
+            "fastest_trust": describe_trust(fastest) or NO_EVIDENCE,
             **make_figure_cells("fastest_rate", fastest.mean.items_per_s_per_accelerator),
         }
     if efficient := [row for row in candidates if row.items_per_joule]:
         most_efficient = max(join_repeats(efficient), key=_get_items_per_joule)
         cells |= {
             "efficient": format_label(most_efficient.mean),
-            "efficient_trust": _describe_trust(most_efficient),
+            "efficient_trust": describe_trust(most_efficient) or NO_EVIDENCE,
             **make_figure_cells("efficient_per_joule", most_efficient.mean.items_per_joule),
         }
     return cells
-
-
-def _describe_trust(setting: Setting) -> str:
-    """The trust in a setting; several texts if its runs differ in it."""
-    texts = [row.provenance.trust for row in setting.rows if row.provenance]
-    return "; ".join(dict.fromkeys(texts)) or "no evidence"
 
 
 def _get_items_per_joule(setting: Setting) -> float:

@@ -26,6 +26,7 @@ from reporting.sections.repeats import (
     SPREAD_COLUMNS,
     ReportSpread,
     Setting,
+    describe_trust,
     join_repeats,
     make_repeat_cells,
     make_run_cells,
@@ -118,6 +119,7 @@ WHAT_IF_COLUMNS = add_mark_columns(
     Column("standing", "standing", hidden=True),
     # The page writes answer cards from these for what its reader chooses.
     Column("name", "setting", hidden=True),
+    Column("trust", "trust", hidden=True, about="how far others confirm the runs"),
     Column("joules_per_item_low", "lower end of the interval of energy", hidden=True),
     Column("joules_per_item_high", "upper end of the interval of energy", hidden=True),
     *(replace(column, hidden=True) for column in RUN_COLUMNS),
@@ -206,6 +208,7 @@ def _make_what_if_cells(setting: Setting, link: BundleLink, assumptions: Assumpt
         f"{JOULES}_low": low_j,
         f"{JOULES}_high": high_j,
         "name": name_setting(mean),
+        "trust": describe_trust(setting) or None,
         **make_run_cells(setting),
         **make_spread_cells(setting),
         "eur_per_million": kwh_per_million * assumptions.price_per_kwh,

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from reporting.report_table import escape_invisible
 from reporting.results_model import Figure, ResultRow
 from reporting.sections.cells import COMPARED_STANDINGS, BundleLink, name_setting
-from reporting.sections.repeats import ReportSpread
+from reporting.sections.repeats import ReportSpread, describe_trust
 from reporting.sections.sweeps.caps import CapSweep
 from reporting.sentences.capping import describe_default
 from reporting.sentences.choice import Choice, choose_setting, find_published_peaks, get_joules
-from reporting.sentences.confirmation import describe_trust
 from reporting.sentences.cost import Cost, estimate_cost
 from reporting.sentences.words import (
     Amount,

@@ -4,23 +4,9 @@ from collections.abc import Sequence
 
 from reporting.report_table import escape_invisible
 from reporting.sections.cells import name_setting
-from reporting.sections.repeats import Setting
+from reporting.sections.repeats import Setting, describe_trust
 from reporting.sentences.choice import Choice
 from reporting.sentences.words import count_nouns, join_words, limit_sentences
-
-
-def describe_trust(setting: Setting) -> str:
-    """`not reviewed, accepted, reproduced by 1`; of several runs, `of 4 runs, 0 reviewed, 3
-    accepted, 1 reproduced`. Empty for a published figure."""
-    provenances = [row.provenance for row in setting.rows if row.provenance]
-    if len(provenances) < 2:
-        return provenances[0].trust if provenances else ""
-    counts = (
-        (sum(bool(p.reviewers) for p in provenances), "reviewed"),
-        (sum(bool(p.accepted) for p in provenances), "accepted"),
-        (sum(bool(p.reproducers) for p in provenances), "reproduced"),
-    )
-    return f"of {len(provenances)} runs, " + ", ".join(f"{n} {state}" for n, state in counts)
 
 
 def list_reproducers(setting: Setting) -> list[str]:

@@ -60,7 +60,7 @@
       element("p", { textContent: facts.filter(Boolean).join("; ") }));
     if (!isFirst) return leader;
     const cost = element("span", { "data-brief": "", "data-joules-per-item": row.joules_per_item });
-    const cautions = row.standing === "published" ? [ASSUMED_POWER, row.caution] : [describeTies(choice)];
+    const cautions = row.standing === "published" ? [ASSUMED_POWER, row.caution] : [describeTies(choice), row.trust && `Trust: ${row.trust}.`];
     leader.append(element("p", {}, `A million ${items}: `, cost), element("p", { className: "aside", textContent: cautions.filter(Boolean).join(" ") }));
     return leader;
   }

@@ -88,6 +88,20 @@ def test_cost_in_a_card_is_that_of_the_chosen_setting(shared_page: Any) -> None:
     choose(page, "board", "")
 
 
+def test_card_of_chosen_results_states_the_trust_in_the_first(shared_page: Any) -> None:
+    page = shared_page
+    card = page.locator('.card[data-workload="resnet50-train"]')
+    choose(page, "accelerators", "2")
+    (trust,) = {
+        row["trust"]
+        for row in read_rows(page, "what-if")
+        if row["workload"] == "resnet50-train" and row["count"] == 2
+    }
+    assert "accepted" in trust
+    assert f"Trust: {trust}." in card.inner_text()
+    choose(page, "accelerators", "")
+
+
 def test_choice_without_a_compared_result_is_stated(shared_page: Any) -> None:
     page = shared_page
     choose(page, "status", "excluded")
