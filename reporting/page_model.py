@@ -165,6 +165,7 @@ def build_page_model(
     systems = _build_systems(rows, link)
     nodes = [*racks.list_measured_nodes(rows, link), *racks.list_published_nodes(collected.papers)]
     whole_nodes = racks.build_whole_nodes_table(nodes)
+    workloads_table = overview.build_workloads_table(rows)
     what_if = planning.build_what_if_table(rows, link, spread)
     evidence = overview.build_evidence_table(rows, link)
     section_tables = [table for section in sections for table in (*section.tables, *section.demo)]
@@ -178,7 +179,11 @@ def build_page_model(
     sentences = build_page_sentences(rows, passed_findings, charted_tables, spread, link, sources)
     node_scope = _build_node_scope(
         rows,
-        [*section_tables, *(table for table in (what_if, evidence) if table is not None)],
+        [
+            workloads_table,
+            *section_tables,
+            *(table for table in (what_if, evidence) if table is not None),
+        ],
         systems,
         link,
         replace(sources, batch_sizes=()),
@@ -190,7 +195,7 @@ def build_page_model(
     sections.sort(key=lambda s: (not s.submitted, card_order.index(s.workload.id)))
     return PageModel(
         sections=sections,
-        workloads=overview.build_workloads_table(rows),
+        workloads=workloads_table,
         systems_table=overview.build_systems_table(rows) if systems else None,
         findings=overview.build_findings_table(passed_findings, collected.rejected),
         what_if=what_if,

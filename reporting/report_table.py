@@ -22,7 +22,7 @@ import csv
 import io
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -96,6 +96,11 @@ class ReportTable:
     """The note below the table."""
     compact_keys: tuple[str, ...] = ()
     """The columns that the page shows until a reader asks for more; empty for all columns."""
+    identities: tuple[Hashable, ...] = ()
+    """What each row is of, such as a sweep or a cap of a group, where that is not the bundles of
+    the row. The tables of accelerators and of whole nodes have rows of the same identities."""
+    name_keys: frozenset[str] = frozenset({"line", "result", "setting", "against"})
+    """The columns of names that can have a number which depends on the other rows."""
     node_rows: Mapping[int, TableRow] = field(default_factory=dict)
     """Rows with figures of whole nodes in place of those of accelerators, by the number of the row.
     The page can draw them, so axes and labels of charts have room for them."""

@@ -28,7 +28,12 @@ from rules.metrics.idle import IdleSummary, summarize_idle
 from rules.metrics.imbalance import Imbalance, compute_imbalance
 from rules.metrics.node.figures import NodeHeadline
 from rules.metrics.power.profile import PowerSpread
-from rules.metrics.uncertainty.within_run import WithinRun, describe_epochs
+from rules.metrics.uncertainty.within_run import (
+    NodesWithinRun,
+    WithinRun,
+    describe_epochs,
+    describe_node_epochs,
+)
 from rules.run_summary import submission_key
 from rules.workloads import workloads
 
@@ -72,7 +77,7 @@ class RunRecord:
     spread: PowerSpread | None
     """Of the power readings in scored epochs; None without any."""
     activity: Activity
-    node: NodeHeadline | None
+    nodes_within_run: NodesWithinRun | None
     """What node meters measured; None without figures of nodes."""
     node_spread: PowerSpread | None
     """Of the power of all nodes together on a grid of 1 s; None without figures of nodes."""
@@ -82,6 +87,10 @@ class RunRecord:
     @property
     def headline(self) -> Headline:
         return self.within_run.headline
+
+    @property
+    def node(self) -> NodeHeadline | None:
+        return self.nodes_within_run.headline if self.nodes_within_run else None
 
     @property
     def run_id(self) -> str:
@@ -214,7 +223,9 @@ def summarize_bundle(bundle: Bundle) -> RunRecord:
         activity=compute_activity(
             bundle.declaration, bundle.scored_parts, bundle.spans, figures.energy_of_record
         ),
-        node=None if node_figures is None else node_figures.headline,
+        nodes_within_run=None
+        if node_figures is None
+        else describe_node_epochs(figures, node_figures),
         node_spread=None if node_figures is None else node_figures.spread,
         # N118 has compared the stated figures with the evidence.
         idle=None if idle is None else summarize_idle(idle, figures.headline),

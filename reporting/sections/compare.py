@@ -8,7 +8,7 @@ repeats stands for a setting.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from itertools import groupby
 
 from reporting.report_table import Column, ReportTable
@@ -256,12 +256,14 @@ def build_best_table(
         Column("told", "compared with second", about=COMPARISON_ABOUT),
     )
     cells: list[Cells] = []
+    identities: list[Hashable] = []
 
     def key(row: ResultRow) -> tuple[str, float]:
         return format_comparison_group(row), row.cap_w or 0
 
-    for (group_name, _), group in groupby(sorted(candidates, key=key), key=key):
+    for (group_name, cap_w), group in groupby(sorted(candidates, key=key), key=key):
         settings = join_repeats(group)
+        identities += [(group_name, cap_w, metric) for metric in _METRICS]
         cells += [
             _make_best_cells(settings, metric, link, spread)
             | {
@@ -275,7 +277,17 @@ def build_best_table(
         "Throughput is per accelerator. The best settings are those of all results; the control "
         "bar leaves the rows whose best setting matches. ",
     )
-    return ReportTable(id, f"{workload.title}: best at each cap", columns, tuple(cells), about)
+    title = f"{workload.title}: best at each cap"
+    return ReportTable(
+        id,
+        title,
+        columns,
+        tuple(cells),
+        about,
+        identities=tuple(identities),
+        # The best setting of whole nodes can be another one.
+        name_keys=frozenset(),
+    )
 
 
 _METRICS = ("throughput", "efficiency")

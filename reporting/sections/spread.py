@@ -188,12 +188,19 @@ def build_repeats_table(
         "between runs needs two runs on one board; that between boards needs two boards, and holds "
         "the spread between runs too."
     )
-    cells = [
-        _make_component_cells(setting, figure, name, link)
+    parts = [
+        (setting, figure, name)
         for setting in join_repeats(row for row in rows if row.provenance)
         for figure, name in ((RATE, "throughput"), (JOULES, "energy"))
     ]
-    return ReportTable(id, title, add_mark_columns(*columns), tuple(cells), about)
+    cells = tuple(_make_component_cells(*part, link) for part in parts)
+    identities = tuple((_list_run_ids(setting), name) for setting, _, name in parts)
+    all_columns = add_mark_columns(*columns)
+    return ReportTable(id, title, all_columns, cells, about, identities=identities)
+
+
+def _list_run_ids(setting: Setting) -> frozenset[str]:
+    return frozenset(row.provenance.run.run_id for row in setting.rows if row.provenance)
 
 
 def _make_component_cells(setting: Setting, figure: str, name: str, link: BundleLink) -> Cells:

@@ -30,11 +30,11 @@ def build_token_energy_table(
     for row in rows:
         if row.provenance and row.provenance.run.serving and row.joules_per_item:
             groups.setdefault(_get_server(row), []).append(row)
-    cells = []
-    for members in groups.values():
+    cells = {}
+    for server, members in groups.items():
         energy = separate_token_energy([_make_token_run(row) for row in members])
         if energy is not None:
-            cells.append(_make_cells(members[0], energy))
+            cells[server] = _make_cells(members[0], energy)
     if not cells:
         return None
     columns = (
@@ -48,7 +48,8 @@ def build_token_energy_table(
         Column("deviation_percent", "largest deviation from the model", "%", "number", 3),
         *(column for column in FACET_COLUMNS if column.key not in ("cap_w", *_OMITTED_FACETS)),
     )
-    return ReportTable(id, title, columns, tuple(cells), ABOUT)
+    servers, table_rows = tuple(cells), tuple(cells.values())
+    return ReportTable(id, title, columns, table_rows, ABOUT, identities=servers)
 
 
 def _get_server(row: ResultRow) -> tuple[object, ...]:

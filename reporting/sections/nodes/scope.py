@@ -5,26 +5,31 @@ The page shows these cells when its reader chooses this scope. They come from th
 the tables, so no table computes a figure of nodes in another way.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from reporting.report_table import ReportTable, TableRow
+from reporting.report_table import ReportTable
 from reporting.results_model import Figure, ResultRow, sort_results
 from reporting.sections.cells import BundleLink, Cells
-from reporting.sections.compare import build_compare_table, build_tuned_table
+from reporting.sections.compare import build_best_table, build_compare_table, build_tuned_table
 from reporting.sections.nodes.power import find_excess
-from reporting.sections.overview import build_evidence_table, build_system_table
+from reporting.sections.overview import (
+    build_evidence_table,
+    build_system_table,
+    build_workloads_table,
+)
 from reporting.sections.planning import build_what_if_table
 from reporting.sections.repeats import ReportSpread
 from reporting.sections.results import build_results_table
 from reporting.sections.serving import build_serving_table
+from reporting.sections.spread import build_epochs_table, build_repeats_table
 from reporting.sections.sweeps.axes import build_axis_tables
-from reporting.sections.sweeps.caps import build_sweep_table, find_sweeps
+from reporting.sections.sweeps.caps import build_peak_table, build_sweep_table, find_sweeps
+from reporting.sections.sweeps.gains import build_settings_table
+from reporting.sections.sweeps.scaling import build_scaling_table, find_scaled_runs
+from reporting.sections.token_energy import build_token_energy_table
 from rules.metrics.figures import Estimate
 from rules.workloads import Workload, workloads
-
-_NAMES = frozenset({"line", "result", "setting", "against"})
-"""Columns with names of results. A name can have a number that depends on the other rows."""
 
 
 def select_node_rows(rows: Iterable[ResultRow]) -> list[ResultRow]:
@@ -47,7 +52,11 @@ def _replace_figures(row: ResultRow) -> ResultRow | None:
         items_per_joule=node.items_per_joule,
         mean_power_w_per_accelerator=power_w,
     )
-    node_run = replace(run, within_run=replace(run.within_run, headline=headline))
+    assert run.nodes_within_run is not None
+    within_run = replace(
+        run.within_run, headline=headline, joules_per_item=run.nodes_within_run.joules_per_item
+    )
+    node_run = replace(run, within_run=within_run)
     control = row.control
     return replace(
         row,
@@ -85,7 +94,11 @@ def build_node_scope_tables(
 ) -> list[ReportTable]:
     """The tables that have figures of nodes in the scope of whole nodes, among them those of
     systems. Their titles are not shown."""
-    tables = [build_evidence_table(node_rows, link), build_what_if_table(node_rows, link, spread)]
+    tables = [
+        build_workloads_table(node_rows),
+        build_evidence_table(node_rows, link),
+        build_what_if_table(node_rows, link, spread),
+    ]
     # Rows of other systems are not in the table of a system.
     tables += [build_system_table(node_rows, table.id, "", link) for table in system_tables]
     for workload in workloads().values():
@@ -95,6 +108,7 @@ def build_node_scope_tables(
         tables += _build_workload_tables(workload, submitted, link, workload.id, spread)
         tables += _build_workload_tables(workload, demo, link, f"{workload.id}-demo", None)
         tables += (
+            build_best_table(workload, submitted, link, f"{workload.id}-best", spread),
             build_compare_table(workload, submitted, link, f"{workload.id}-compare", spread),
             build_tuned_table(workload, submitted, link, f"{workload.id}-tuned", spread),
         )
@@ -110,12 +124,18 @@ def _build_workload_tables(
 ) -> Iterator[ReportTable | None]:
     if not rows:
         return
-    title = f"{workload.title}: whole nodes"
-    yield build_results_table(workload, sort_results(rows), link, f"{id}-results", title, spread)
-    yield build_serving_table(rows, link, f"{id}-serving", title)
+    yield build_results_table(workload, sort_results(rows), link, f"{id}-results", "", spread)
+    yield build_serving_table(rows, link, f"{id}-serving", "")
+    yield build_token_energy_table(workload, rows, f"{id}-tokens", "")
+    yield build_epochs_table(workload, rows, link, f"{id}-epochs", "", spread)
+    yield build_repeats_table(workload, rows, link, f"{id}-repeats", "")
+    yield build_scaling_table(workload, find_scaled_runs(rows), link, f"{id}-scaling", "", spread)
     yield from build_axis_tables(workload, rows, link, id, "")
     if sweeps := find_sweeps(rows):
-        yield build_sweep_table(workload, sweeps, link, f"{id}-sweeps", title)
+        yield build_sweep_table(workload, sweeps, link, f"{id}-sweeps", "")
+        yield build_peak_table(workload, sweeps, f"{id}-peaks", "")
+        compared = [settings for sweep in sweeps if (settings := sweep.compared_settings)]
+        yield build_settings_table(compared, f"{id}-settings", "")
 
 
 def find_node_cells(
@@ -124,7 +144,7 @@ def find_node_cells(
     """The cells of whole nodes that differ from those of accelerators, by the id of a table and the
     number of its row. `node_tables` are tables of the rows of `select_node_rows`.
 
-    A row has figures of nodes if they come from the same bundles.
+    A row has figures of nodes if they are of the same bundles, sweep or group.
     """
     tables_by_id = {table.id: table for table in tables}
     return {
@@ -135,18 +155,19 @@ def find_node_cells(
 
 
 def _compare_rows(table: ReportTable, node_table: ReportTable) -> dict[int, Cells]:
-    node_rows = {_list_bundles(row): row for row in node_table.rows if row.get("bundle")}
-    places = [place for place, row in enumerate(table.rows) if _list_bundles(row) in node_rows]
+    places = {identity: place for place, identity in _list_identities(table)}
     pairs = {
-        place: (table.rows[place], node_rows[_list_bundles(table.rows[place])]) for place in places
+        places[identity]: (table.rows[places[identity]], node_table.rows[node_place])
+        for node_place, identity in _list_identities(node_table)
+        if identity in places
     }
     names = {node_row.get("result"): row.get("result") for row, node_row in pairs.values()}
     cells_by_row: dict[int, Cells] = {}
-    for place, (row, node_row) in pairs.items():
+    for place, (row, node_row) in sorted(pairs.items()):
         cells: Cells = {
             key: node_row.get(key)
             for key in table.keys
-            if key not in _NAMES and node_row.get(key) != row[key]
+            if key not in table.name_keys and node_row.get(key) != row[key]
         }
         if "against" in table.keys and (against := names.get(node_row.get("against"))):
             cells["against"] = against
@@ -154,5 +175,11 @@ def _compare_rows(table: ReportTable, node_table: ReportTable) -> dict[int, Cell
     return cells_by_row
 
 
-def _list_bundles(row: TableRow) -> frozenset[str]:
-    return frozenset(str(row.get("bundle") or "").split())
+def _list_identities(table: ReportTable) -> Iterator[tuple[int, Hashable]]:
+    """The number of each row and what it is of, without rows that have no bundle."""
+    if table.identities:
+        yield from enumerate(table.identities)
+        return
+    for place, row in enumerate(table.rows):
+        if bundles := row.get("bundle"):
+            yield place, frozenset(str(bundles).split())

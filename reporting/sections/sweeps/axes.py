@@ -71,6 +71,8 @@ class AxisPoint:
 class AxisSweep:
     """Runs that differ in the value of one axis only."""
 
+    kind: tuple[object, ...]
+    """What all its runs have in common."""
     name: str
     """The name of its line in the charts; unique within its table."""
     points: tuple[AxisPoint, ...]
@@ -90,7 +92,7 @@ class AxisSweep:
             if _is_comparable(p.point)
         }
         rows = tuple(row for point in self.points for row in point.rows)
-        return ComparedSettings(self.name, points, self.reference, rows)
+        return ComparedSettings(self.kind, self.name, points, self.reference, rows)
 
     @property
     def best(self) -> Point | None:
@@ -132,8 +134,8 @@ def find_axis_sweeps(axis: SweptAxis, rows: Sequence[ResultRow]) -> list[AxisSwe
         key = (row.cap_w, clocks_changed, *_drop_axis(row.provenance.run, axis))
         groups.setdefault(key, []).append(row)
     sweeps = [
-        _build_sweep(axis, runs)
-        for runs in groups.values()
+        _build_sweep(axis, kind, runs)
+        for kind, runs in groups.items()
         if len({axis.read(row) for row in runs}) > 1
         and (not axis.is_declared or any(_names_axis(row, axis) for row in runs))
     ]
@@ -161,7 +163,7 @@ def _names_axis(row: ResultRow, axis: SweptAxis) -> bool:
     return label is not None and axis.name in (label.axes or ())
 
 
-def _build_sweep(axis: SweptAxis, rows: Sequence[ResultRow]) -> AxisSweep:
+def _build_sweep(axis: SweptAxis, kind: tuple[object, ...], rows: Sequence[ResultRow]) -> AxisSweep:
     rows_by_value: dict[Value | None, list[ResultRow]] = {}
     # Runs without a value, such as those without a locked clock, come first.
     for row in sorted(rows, key=lambda row: _sort_key(axis.read(row))):
@@ -178,7 +180,7 @@ def _build_sweep(axis: SweptAxis, rows: Sequence[ResultRow]) -> AxisSweep:
         (p.point for p in axis_points if p.value == reference_value and _is_comparable(p.point)),
         None,
     )
-    return AxisSweep(_name_sweep(axis, rows[0]), axis_points, reference, reference_value)
+    return AxisSweep(kind, _name_sweep(axis, rows[0]), axis_points, reference, reference_value)
 
 
 def _sort_key(value: Value | None) -> tuple[bool, Any]:

@@ -57,6 +57,8 @@ class SweepPoint:
 class CapSweep:
     """Runs of one kind (`rules.run_summary.submission_key`) at two or more caps, by cap."""
 
+    kind: tuple[object, ...]
+    """What all its runs have in common."""
     name: str
     """The name of its line in the charts and of its rows; unique within a section of the page."""
     model: str
@@ -79,7 +81,11 @@ class CapSweep:
             None
             if self.not_compared or reference is None
             else ComparedSettings(
-                self.name, points, reference, tuple(row for cap in self.caps for row in cap.rows)
+                self.kind,
+                self.name,
+                points,
+                reference,
+                tuple(row for cap in self.caps for row in cap.rows),
             )
         )
 
@@ -98,13 +104,16 @@ def find_sweeps(rows: Sequence[ResultRow]) -> list[CapSweep]:
             clocks_changed = are_clocks_changed(row.provenance.findings)
             runs_by_kind.setdefault((*row.provenance.run.kind, clocks_changed), []).append(row)
     # A single cap is not a sweep.
-    groups = [runs for runs in runs_by_kind.values() if len({row.cap_w for row in runs}) > 1]
-    first_rows = [runs[0] for runs in groups]
+    groups = {
+        kind: runs for kind, runs in runs_by_kind.items() if len({row.cap_w for row in runs}) > 1
+    }
+    first_rows = [runs[0] for runs in groups.values()]
     names = distinguish_names([name_submitted_line(row) for row in first_rows], first_rows)
-    return sorted(map(_build_sweep, groups, names), key=lambda sweep: sweep.name)
+    sweeps = map(_build_sweep, groups, groups.values(), names)
+    return sorted(sweeps, key=lambda sweep: sweep.name)
 
 
-def _build_sweep(rows: Sequence[ResultRow], name: str) -> CapSweep:
+def _build_sweep(kind: tuple[object, ...], rows: Sequence[ResultRow], name: str) -> CapSweep:
     points = combine([point_of_row for row in rows if (point_of_row := make_point(row))])
     runs = [row.provenance.run.declaration for row in rows if row.provenance]
     reference_w, reference_point, no_comparison_reason = _find_reference(points, runs)
@@ -121,6 +130,7 @@ def _build_sweep(rows: Sequence[ResultRow], name: str) -> CapSweep:
             )
         )
     return CapSweep(
+        kind=kind,
         name=name,
         model=rows[0].model,
         caps=tuple(caps),
@@ -280,7 +290,9 @@ def build_peak_table(
         "the true peak may lie outside the sweep. The interpolated peak is the vertex of a "
         "parabola through that run and its two neighbours; no run was made there."
     )
-    return ReportTable(id, title, columns, tuple(map(_make_peak_cells, cap_sweeps)), about)
+    cells = tuple(map(_make_peak_cells, cap_sweeps))
+    identities = tuple(sweep.kind for sweep in cap_sweeps)
+    return ReportTable(id, title, columns, cells, about, identities=identities)
 
 
 def _make_peak_cells(sweep: CapSweep) -> Cells:

@@ -104,6 +104,8 @@ class ComparedSettings:
     """The comparable settings of a sweep, by their labels and in their order, and the one that they
     are compared with."""
 
+    kind: tuple[object, ...]
+    """What all runs of the sweep have in common."""
     sweep: str
     points: dict[str, Point]
     reference: Point
@@ -128,13 +130,28 @@ def build_settings_table(
         *_select_shared_facets(sweeps),
     )
     keys = {column.key for column in columns}
-    cells = [
-        _make_setting_cells(sweep, best)
-        | {key: cell for key, cell in make_facet_cells(sweep.rows[0]).items() if key in keys}
+    best_settings = [
+        (sweep, best)
         for sweep in sweeps
         for best in find_best_settings(list(sweep.points.values()), sweep.reference, SHOWN_EDS_K)
     ]
-    return ReportTable(id, title, columns, tuple(cells), SETTINGS_ABOUT) if cells else None
+    if not best_settings:
+        return None
+    cells = [
+        _make_setting_cells(sweep, best)
+        | {key: cell for key, cell in make_facet_cells(sweep.rows[0]).items() if key in keys}
+        for sweep, best in best_settings
+    ]
+    return ReportTable(
+        id,
+        title,
+        columns,
+        tuple(cells),
+        SETTINGS_ABOUT,
+        identities=tuple((sweep.kind, best.metric.label) for sweep, best in best_settings),
+        # The best setting of whole nodes can be another one.
+        name_keys=frozenset({"line"}),
+    )
 
 
 def _select_shared_facets(sweeps: Sequence[ComparedSettings]) -> list[Column]:

@@ -21,6 +21,7 @@ from rules.metrics.figures import (
     RunFigures,
     student_t95,
 )
+from rules.metrics.node.figures import NodeFigures, NodeHeadline
 
 PRIOR_AUTOCORRELATION = 0.4
 """The estimate is the mean of this value and of the one that the run shows. Ten epochs alone leave
@@ -82,17 +83,55 @@ def describe_epochs(figures: RunFigures) -> WithinRun:
     joules = _list_values(epochs, "joules_per_item")
     items_per_s = _describe_series(rates)
     joules_per_item = _describe_series(joules) if len(joules) == len(epochs) else None
-    # The larger one holds for all figures: energy, time and power of a run depend on each other.
-    autocorrelation = max(
-        shrink_autocorrelation(series.autocorrelation, len(epochs))
-        for series in (items_per_s, joules_per_item)
-        if series is not None
-    )
+    autocorrelation = _choose_autocorrelation((items_per_s, joules_per_item), len(epochs))
     estimates: dict[str, Any] = {}
     for name in FIGURES:
         estimate = getattr(figures.headline, name)
         estimates[name] = estimate and widen_interval(estimate, autocorrelation)
     return WithinRun(Headline(**estimates), items_per_s, joules_per_item)
+
+
+@dataclass(frozen=True)
+class NodesWithinRun:
+    """What node meters measured in a run with intervals within the run, and how the epochs vary."""
+
+    headline: NodeHeadline
+    joules_per_item: EpochSeries | None
+    """Of the energy of the nodes per item; None without figures by epoch, or where an epoch has no
+    items."""
+
+
+def describe_node_epochs(figures: RunFigures, node_figures: NodeFigures) -> NodesWithinRun:
+    """The same as `describe_epochs` for the nodes of a run. `figures` are those of its
+    accelerators, whose throughput is also that of the nodes."""
+    headline, epochs = node_figures.headline, figures.scored_epochs
+    if not headline.by_epoch or len(epochs) < 2:
+        return NodesWithinRun(headline, None)
+    joules = [node_figures.epochs[epoch.epoch].joules_per_item for epoch in epochs]
+    values = [value for value in joules if value is not None]
+    joules_per_item = _describe_series(values) if len(values) == len(epochs) else None
+    items_per_s = _describe_series(_list_values(epochs, "items_per_s_per_accelerator"))
+    autocorrelation = _choose_autocorrelation((items_per_s, joules_per_item), len(epochs))
+
+    def widen(estimate: Estimate | None) -> Estimate | None:
+        return estimate and widen_interval(estimate, autocorrelation)
+
+    widened = replace(
+        headline,
+        joules_per_item=widen(headline.joules_per_item),
+        items_per_joule=widen(headline.items_per_joule),
+        mean_power_w=widen_interval(headline.mean_power_w, autocorrelation),
+        over_accelerators=widen(headline.over_accelerators),
+    )
+    return NodesWithinRun(widened, joules_per_item)
+
+
+def _choose_autocorrelation(series: Sequence[EpochSeries | None], n: int) -> float:
+    """The largest autocorrelation of the figures of a run over n epochs. It holds for all of them:
+    energy, time and power of a run depend on each other."""
+    return max(
+        shrink_autocorrelation(figure.autocorrelation, n) for figure in series if figure is not None
+    )
 
 
 def _list_values(epochs: Sequence[EpochFigures], name: str) -> list[float]:

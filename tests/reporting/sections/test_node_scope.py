@@ -4,13 +4,16 @@ from pathlib import Path
 
 import pytest
 from conftest import Submissions
+from support.report.altered_runs import make_altered_run
 from support.report.report_runs import add_sweep, make_run_at_cap
 
 from reporting.collect import collect
 from reporting.page_model import PageModel, build_page_model
 from reporting.report_table import TableRow
 from rules.testing.frames import EvidenceFrames
-from rules.testing.node_power import add_node_power
+from rules.testing.node_power import add_node_power, scale_power
+
+WORKLOAD = "resnet50-train"
 
 
 def build_page(submissions: Submissions, *runs: EvidenceFrames) -> PageModel:
@@ -25,11 +28,34 @@ def make_metered_run(cap_w: float, rate: float, seed: int, **meter: object) -> E
     return evidence
 
 
-def list_node_rows(page: PageModel, id: str) -> list[TableRow]:
+def list_rows(page: PageModel, id: str) -> list[TableRow]:
     (table,) = (table for table in page.tables if table.id == id)
+    return list(table.rows)
+
+
+def list_node_rows(page: PageModel, id: str) -> list[TableRow]:
+    rows = list_rows(page, id)
     assert page.node_scope is not None
     cells = page.node_scope.cells.get(id, {})
-    return [{**table.rows[place], **row} for place, row in cells.items()]
+    return [{**rows[place], **row} for place, row in cells.items()]
+
+
+def list_energies(page: PageModel) -> dict[object, float]:
+    """The energy per item of whole nodes by cap, from the table of node power."""
+    rows = list_rows(page, f"{WORKLOAD}-nodes")
+    return {row["cap_w"]: float(row["node_joules_per_item"] or 0) for row in rows}
+
+
+def build_sweep_page(submissions: Submissions) -> PageModel:
+    """Four caps, the lowest without a node meter. It takes the least energy on the accelerators,
+    which would be the peak."""
+    return build_page(
+        submissions,
+        make_run_at_cap(400, 0.8),
+        make_metered_run(500, 0.85, 0),
+        make_metered_run(600, 0.9, 1),
+        make_metered_run(700, 0.92, 2),
+    )
 
 
 def test_page_without_node_meters_has_no_scope_of_nodes(submissions: Submissions) -> None:
@@ -64,3 +90,83 @@ def test_run_whose_meter_covers_more_than_its_nodes_has_no_figure_of_nodes(
     )
     (result,) = list_node_rows(page, "resnet50-train-results")
     assert result["cap_w"] == 500
+
+
+def test_best_at_each_cap_is_that_of_whole_nodes(submissions: Submissions) -> None:
+    # The node of the faster run draws more beside its accelerators.
+    frugal, fast = make_altered_run(), make_altered_run(rate=1.02)
+    for seed, evidence in enumerate((frugal, fast)):
+        add_node_power(evidence, seed=seed)
+    scale_power(fast, 1.2)
+    page = build_page(submissions, frugal, fast)
+    of_boards, of_nodes = (
+        {row["by"]: row for row in rows}
+        for rows in (
+            list_rows(page, f"{WORKLOAD}-best"),
+            list_node_rows(page, f"{WORKLOAD}-best"),
+        )
+    )
+    assert of_nodes.keys() == {"throughput", "efficiency"}
+    assert of_boards["efficiency"]["bundle"] == of_boards["throughput"]["bundle"]
+    assert of_nodes["throughput"]["bundle"] == of_boards["throughput"]["bundle"]
+    assert of_nodes["efficiency"]["bundle"] != of_boards["efficiency"]["bundle"]
+    assert of_nodes["efficiency"]["value"] == pytest.approx(
+        1
+        / min(
+            float(row["node_joules_per_item"] or 0) for row in list_rows(page, f"{WORKLOAD}-nodes")
+        ),
+        rel=1e-3,
+    )
+
+
+def test_peak_and_best_settings_are_those_of_caps_with_node_meters(
+    submissions: Submissions,
+) -> None:
+    page = build_sweep_page(submissions)
+    energies = list_energies(page)
+    best_cap_w = min(energies, key=lambda cap_w: energies[cap_w])
+    (of_boards,) = list_rows(page, f"{WORKLOAD}-peaks")
+    (of_nodes,) = list_node_rows(page, f"{WORKLOAD}-peaks")
+    assert of_boards["peak_cap_w"] == 400 and of_nodes["peak_cap_w"] == best_cap_w != 400
+    assert of_nodes["line"] == of_boards["line"] and of_nodes["scope"] == "whole nodes"
+    assert of_nodes["peak_items_per_joule"] == pytest.approx(1 / energies[best_cap_w])
+    settings = {row["metric"]: row for row in list_node_rows(page, f"{WORKLOAD}-settings")}
+    gain = 100 * (1 - energies[best_cap_w] / energies[700])
+    assert settings["energy"]["setting"] == f"{best_cap_w} W"
+    assert settings["energy"]["gain"] == pytest.approx(gain)
+
+
+def test_epochs_and_repeats_are_those_of_the_energy_of_whole_nodes(
+    submissions: Submissions,
+) -> None:
+    page = build_page(submissions, make_metered_run(700, 1.0, 0), make_metered_run(700, 1.001, 1))
+    ids = (f"{WORKLOAD}-epochs", f"{WORKLOAD}-repeats")
+    (epochs, repeats), (node_epochs, node_repeats) = (
+        [read(page, id) for id in ids] for read in (list_rows, list_node_rows)
+    )
+    assert len(node_epochs) == 2 and len(node_repeats) == len(repeats) == 2
+    nodes = list_rows(page, f"{WORKLOAD}-nodes")
+    assert {row["joules_per_item"] for row in node_epochs} == {
+        row["node_joules_per_item"] for row in nodes
+    }
+    for row, node_row in zip(epochs, node_epochs, strict=True):
+        assert node_row["rate_drift_percent"] == row["rate_drift_percent"]
+        assert node_row["joules_drift_percent"] != row["joules_drift_percent"]
+        assert node_row["setting"] == row["setting"]
+    throughput, energy = repeats
+    node_throughput, node_energy = node_repeats
+    assert node_throughput["run_means_percent"] == throughput["run_means_percent"]
+    assert node_energy["epochs_percent"] != energy["epochs_percent"]
+
+
+def test_overview_names_the_most_efficient_setting_of_whole_nodes(
+    submissions: Submissions,
+) -> None:
+    page = build_sweep_page(submissions)
+    energies = list_energies(page)
+    (of_nodes,) = list_node_rows(page, "workloads")
+    assert of_nodes["results"] == 3 and of_nodes["scope"] == "whole nodes"
+    assert str(of_nodes["efficient"]).endswith(
+        f"{min(energies, key=lambda cap_w: energies[cap_w])} W"
+    )
+    assert of_nodes["efficient_per_joule"] == pytest.approx(1 / min(energies.values()))

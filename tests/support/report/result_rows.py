@@ -79,7 +79,7 @@ def make_record(*boards: str, kind: tuple[object, ...] = (), within_run: Any = N
         imbalance=None,
         clocks=unread,
         spread=None,
-        node=None,
+        nodes_within_run=None,
         node_spread=None,
         idle=None,
         activity=unread,

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +14,12 @@ from rules.metrics.figures import Estimate, estimate_mean, student_t95
 from rules.metrics.uncertainty.within_run import (
     compute_autocorrelation,
     describe_epochs,
+    describe_node_epochs,
     fit_drift,
     shrink_autocorrelation,
     widen_interval,
 )
+from rules.testing.node_power import add_node_power
 
 RUNS = 1000
 """Simulated runs of ten epochs per autocorrelation. The standard error of a coverage of 95 % is
@@ -134,3 +137,37 @@ def test_run_has_intervals_autocorrelation_and_drift() -> None:
     assert within.headline.items_per_s.half_width >= stated.half_width
     assert within.items_per_s.drift is not None
     assert within.joules_per_item is not None
+
+
+def test_nodes_of_a_run_have_intervals_with_autocorrelation_and_a_drift() -> None:
+    evidence = copy_evidence()
+    add_node_power(evidence)
+    bundle = Bundle(Path("a/b/c"), (), evidence.evidence())
+    figures, node_figures = bundle.figures, bundle.node_figures
+    assert figures is not None and node_figures is not None
+    within = describe_node_epochs(figures, node_figures)
+    joules = [node_figures.epochs[epoch.epoch].joules_per_item for epoch in figures.scored_epochs]
+    values = [value for value in joules if value is not None]
+    assert within.joules_per_item is not None and len(values) == 10
+    assert within.joules_per_item.autocorrelation == compute_autocorrelation(values)
+    assert within.joules_per_item.drift == fit_drift(values)
+    autocorrelation = max(
+        shrink_autocorrelation(series.autocorrelation, 10)
+        for series in (within.joules_per_item, describe_epochs(figures).items_per_s)
+    )
+    stated = node_figures.headline
+    assert within.headline.mean_power_w == widen_interval(stated.mean_power_w, autocorrelation)
+    for name in ("joules_per_item", "items_per_joule", "over_accelerators"):
+        estimate = getattr(stated, name)
+        assert getattr(within.headline, name) == widen_interval(estimate, autocorrelation)
+
+
+def test_nodes_without_figures_by_epoch_keep_those_of_the_run() -> None:
+    evidence = copy_evidence()
+    add_node_power(evidence)
+    bundle = Bundle(Path("a/b/c"), (), evidence.evidence())
+    assert bundle.figures is not None and bundle.node_figures is not None
+    headline = replace(bundle.node_figures.headline, by_epoch=False)
+    node_figures = replace(bundle.node_figures, headline=headline, epochs={})
+    within = describe_node_epochs(bundle.figures, node_figures)
+    assert (within.headline, within.joules_per_item) == (headline, None)
