@@ -24,8 +24,8 @@ Find out what the meter reads and which limit holds the board. Submit the readin
 
 ## Source
 NVML API reference, nvmlClocksEventReasonSwPowerCap: clocks are reduced because the board draws too
-much power. On the measured H200s the reason is present in 97 to 100 % of the scored samples at a
-mean power of 94 to 99 % of the cap.
+much power. On the measured H200s that their cap limits, the reason is present in 97 to 100 % of the
+scored samples at a mean power of 94 to 99 % of the cap.
 """
 
 from collections.abc import Iterator
@@ -44,9 +44,11 @@ from rules.rule import BundleRule
 RULE = BundleRule(__name__, "W119", Severity.ERROR, standings=("closed", "open"), added="1.3.0")
 
 CAPPED_SHARE = 0.9
-"""Share of samples from which the cap limits the board; measured H200s have 0.97 or more."""
+"""Share of samples from which the cap limits the board; measured H200s have 0.97 or more, or 0.11
+in a run that their cap does not limit."""
 NEAR_SHARE = 0.8
-"""Lowest plausible mean power, as a share of the cap; measured H200s have 0.94 or more."""
+"""Lowest plausible mean power of a limited board, as a share of the cap; measured H200s have 0.94 or
+more."""
 REACHED_SHARE = 0.95
 """Lowest plausible 95th percentile of the readings, as a share of the cap."""
 
