@@ -40,9 +40,10 @@ def select_node_rows(rows: Iterable[ResultRow]) -> list[ResultRow]:
 
 def _replace_figures(row: ResultRow) -> ResultRow | None:
     run = row.provenance.run if row.provenance else None
-    node = run.node if run else None
-    if row.provenance is None or run is None or node is None or find_excess(row):
+    nodes = run.nodes_within_run if run else None
+    if row.provenance is None or run is None or nodes is None or find_excess(row):
         return None
+    node = nodes.headline
     if node.joules_per_item is None or node.items_per_joule is None:
         return None
     power_w = _divide(node.mean_power_w, len(run.accelerators))
@@ -52,10 +53,7 @@ def _replace_figures(row: ResultRow) -> ResultRow | None:
         items_per_joule=node.items_per_joule,
         mean_power_w_per_accelerator=power_w,
     )
-    assert run.nodes_within_run is not None
-    within_run = replace(
-        run.within_run, headline=headline, joules_per_item=run.nodes_within_run.joules_per_item
-    )
+    within_run = replace(run.within_run, headline=headline, joules_per_item=nodes.joules_per_item)
     node_run = replace(run, within_run=within_run)
     control = row.control
     return replace(
