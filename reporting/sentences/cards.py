@@ -62,10 +62,11 @@ class Leader:
 
     @property
     def repeats(self) -> str:
-        """`4 runs on 4 boards`; empty for a published figure."""
+        """`4 runs on 4 boards, ± over runs`; empty for a published figure."""
         if self.runs is None or self.boards is None:
             return ""
-        return f"{count_nouns(self.runs, 'run')} on {count_nouns(self.boards, 'board')}"
+        repeats = f"{count_nouns(self.runs, 'run')} on {count_nouns(self.boards, 'board')}"
+        return f"{repeats}, ± {'over runs' if self.runs > 1 else 'within this run'}"
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from reporting.report_table import escape_invisible, format_number
 from reporting.results_model import ResultRow
 from reporting.sections.cells import name_setting
+from reporting.sections.like_paper import PAPERS
 from reporting.sections.nodes.power import explain_unranked
 from reporting.sections.repeats import ReportSpread, Setting, join_repeats
 from reporting.sections.sweeps.caps import CapSweep
@@ -95,7 +96,9 @@ def build_findings(
                 describe_operating_point(workload, submitted, spread),
                 sources.batch_sizes if workload.item == "image" else (),
             ),
-            _answer("reproduced", "Is this result reproduced?", describe_reproduction(choice)),
+            _answer(
+                "reproduced", "Is this result reproduced?", describe_reproduction(choice, rows)
+            ),
         ]
     return WorkloadFindings(tuple(question for question in candidates if question.sentences))
 
@@ -142,7 +145,7 @@ def _describe_published(
         None,
     )
     if printed is None:
-        return []
+        return _explain_no_comparison(rows, row)
     unit = f"{name_items(workload)}/s"
     printed_per_s = printed.items_per_s_per_accelerator.value
     amount = format_amount(printed.items_per_s_per_accelerator, unit, None)
@@ -216,7 +219,31 @@ def _describe_unstated(printed: ResultRow) -> list[str]:
         ("batch size", printed.batch_size),
     )
     unstated = [name for name, value in settings if value is None]
-    return [f"The published row does not state its {join_words(unstated)}."] if unstated else []
+    if not unstated:
+        return []
+    sentence = f"The published row does not state its {join_words(unstated)}."
+    variants = [variant for variant, paper in PAPERS.items() if paper == printed.paper]
+    if not variants:
+        return [sentence]
+    return [f"{sentence} The variant {variants[0]} has those of the published code."]
+
+
+def _explain_no_comparison(rows: Sequence[ResultRow], leader: ResultRow) -> list[str]:
+    """That figures of papers for the board and cap of the leader are not compared with it, one
+    sentence for each paper; empty without such figures. The section prints their cautions."""
+    systems = {
+        escape_invisible(row.system)
+        for row in rows
+        if row.provenance is None
+        and row.caution
+        and (row.model, row.cap_w) == (leader.model, leader.cap_w)
+    }
+    return [
+        f"The figures of {system} for {escape_invisible(leader.model)} "
+        f"{format_cap(leader.cap_w)} are not compared with measured ones; the notes below the "
+        "table give the reason."
+        for system in sorted(systems)
+    ]
 
 
 def _describe_cost(workload: Workload, leader: Setting) -> AnsweredQuestion:

@@ -73,6 +73,12 @@ def format_percent(percent: float) -> str:
     return join_unit(number, "%")
 
 
+def format_change(percent: float) -> str:
+    """A change with its sign: `+0.1 %`; `±0.0 %` if it rounds to zero."""
+    sign = "\u00b1" if round(percent, 1) == 0 else "+" if percent > 0 else "\u2212"
+    return f"{sign}{format_percent(percent)}"
+
+
 def format_percent_range(percents: Sequence[float]) -> str:
     """The sizes of changes in one direction: `11 % to 25 %`; one value if both look equal."""
     sizes = [abs(percent) for percent in percents]
