@@ -16,6 +16,7 @@ from reporting.report_table import (
 
 _REASONS = ("implausible", "doubt", "withheld", "caution")
 """The columns with what a reader must know about a row."""
+_OPEN = "open: departs from the rules of the reference implementation in stated ways"
 _SYMMETRY = 1e-3
 """Of the half-width: how far an interval may be from symmetric to be written with ±."""
 _MARKS = {
@@ -48,12 +49,17 @@ def list_reasons(row: TableRow) -> list[str]:
     # A caution is the reason why such a result is not compared.
     if "caution" in reasons:
         reasons.pop("withheld", None)
+    if row.get("standing") == "open":
+        reasons["standing"] = _OPEN
     return list(dict.fromkeys(reasons.values()))
 
 
 def format_cell(column: Column, row: TableRow) -> str:
     """The value as text, with its 95 % interval: `7 465 ± 11`, or `7 465 [7 440, 7 476]` if the
-    interval is not symmetric. A figure that is excluded from comparison is in parentheses."""
+    interval is not symmetric. A figure that is excluded from comparison is in parentheses. The
+    baseline of a comparison is named in place of its change of zero."""
+    if row.get(column.key.replace("_percent", "_told")) == "baseline":
+        return "baseline"
     text = format_value(column, row)
     if not text:
         return ""

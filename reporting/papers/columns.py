@@ -26,6 +26,10 @@ _PAPER_COLUMNS: Mapping[str, tuple[str, ...]] = {
         *("line", "count", "cap_w", "speed_up", "efficiency_percent", "energy_per_item_ratio"),
         *(_RATE, "on_one"),
     ),
+    "pairs": (
+        *("setup", "other", "energy_ratio", "throughput_ratio", "n", "r", "r_log", "rho"),
+        "energy_sd",
+    ),
     "repeats": (
         *("result", "figure", "run_means_percent", "board_means_percent", "epochs_percent"),
         *("runs", "boards_n", "run_means_df", "board_means_df", "epochs_df"),

@@ -87,6 +87,42 @@ def test_reason_of_a_row_is_a_note_below_the_table() -> None:
     assert any(note.startswith("\\item In parentheses: excluded") for note in notes)
 
 
+def test_open_row_and_baseline_are_named() -> None:
+    columns = (
+        *COLUMNS,
+        Column("gain_told", "verdict", hidden=True),
+        Column("standing", "standing", hidden=True),
+    )
+    rows = (
+        {"line": "a", "gain_percent": 0.0, "gain_told": "baseline", "standing": "closed"},
+        {"line": "b", "gain_percent": 9.0, "gain_told": "higher", "standing": "open"},
+    )
+    latex = write(ReportTable("t", "A title", columns, rows))
+    assert list_lines(latex) == ["a & baseline \\\\", "b\\tnote{a} & 9.00 \\\\"]
+    assert "\\item[a] open: departs from the rules of the reference implementation" in latex
+
+
+def test_setups_compared_have_both_setups_in_one_column_of_a_paper() -> None:
+    names = ("setup", "other", "n", "energy_ratio", "throughput_ratio", "r")
+    columns = tuple(
+        Column(name, f"title of {name}", form="text" if n < 2 else "number")
+        for n, name in enumerate(names)
+    )
+    rows = tuple(
+        {
+            "setup": "one",
+            "other": f"setup {n}",
+            "n": n,
+            "energy_ratio": 1.5 + n,
+            "throughput_ratio": 2.5 + n,
+            "r": 0.1 * n,
+        }
+        for n in (1, 2)
+    )
+    latex = write(ReportTable("image-inference-pairs", "Setups compared", columns, rows))
+    assert "setup 1" in latex and "setup 2" in latex
+
+
 def test_notes_explain_intervals_assumptions_and_the_table() -> None:
     latex = write(
         make_table(
