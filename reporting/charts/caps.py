@@ -17,6 +17,7 @@ from reporting.charts.labels.caps import draw_caps, name_cap, place_caps, select
 from reporting.charts.labels.layout import Label, Plot, PlotPoint
 from reporting.charts.style import (
     EFFICIENCY_HEIGHT,
+    GROUPED_DIGITS,
     INK,
     POINT_PX,
     Data,
@@ -96,7 +97,8 @@ def _build_panel(table: ReportTable) -> Chart | None:
             x=make_linear_axis(alt.X, table, _CAP, data),
             y=alt.Y(
                 "figure:Q",
-                axis=alt.Axis(title=None, tickCount=6),
+                # The labels of all figures have room, because the layout follows the first one.
+                axis=alt.Axis(title=None, tickCount=6, labelExpr=GROUPED_DIGITS, minExtent=44),
                 scale=alt.Scale(
                     domain=_make_domain(metrics, table.widen(data)), zero=False, nice=False
                 ),
@@ -117,8 +119,8 @@ def _build_panel(table: ReportTable) -> Chart | None:
         id=f"{table.id}-caps",
         title="Effect of the power cap",
         about=f"Points stand at the requested cap. Lines join the means of repeated runs. "
-        "Relative figures compare each line with its result at the default cap of the board, the "
-        f"horizontal line. {explain_marks(data)}",
+        "Relative figures compare each line with its result at the default cap of the board, which "
+        f"a horizontal line marks. {explain_marks(data)}",
         alt=f"{table.get_column(metrics[0].key).label} against {table.get_column(_CAP).label}, "
         f"{count_points(data)}",
         table=table,

@@ -24,7 +24,7 @@ Data = Sequence[Mapping[str, Value]]
 
 CROSS = "M-1,-1L1,1M1,-1L-1,1"
 # The default locale of D3 groups digits by commas. The page groups them by narrow spaces.
-_GROUPED_DIGITS = "replace(format(datum.value, ',~r'), /,/g, '\u202f')"
+GROUPED_DIGITS = "replace(format(datum.value, ',~r'), /,/g, '\u202f')"
 ZERO_AXIS_SHARE = 1.06
 """The end of an axis from zero, as a share of the highest value."""
 HOVER_LAYER = "hover"
@@ -147,7 +147,7 @@ def make_linear_axis(
     """
     values = select_numbers(table.widen(data), key, f"{key}_low", f"{key}_high")
     domain = find_linear_domain(values)
-    axis = alt.Axis(labelExpr=_GROUPED_DIGITS, tickCount=6)
+    axis = alt.Axis(labelExpr=GROUPED_DIGITS, tickCount=6)
     scale = alt.Scale(domain=list(domain), nice=False, zero=False)
     return channel(f"{field or key}:Q", title=table.get_column(key).label, axis=axis, scale=scale)
 
@@ -164,7 +164,7 @@ def make_log_axis(channel: Any, field: str, title: str, values: Sequence[float])
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     ticks = [m * 10.0**d for d in decades for m in (1, 2, 3, 5, 7) if low <= m * 10.0**d <= high]
     # The values often span less than a decade, where powers of ten alone would give too few ticks.
-    axis = alt.Axis(values=ticks, labelExpr=_GROUPED_DIGITS, labelOverlap=True, labelSeparation=4)
+    axis = alt.Axis(values=ticks, labelExpr=GROUPED_DIGITS, labelOverlap=True, labelSeparation=4)
     return channel(
         f"{field}:Q",
         title=title,
@@ -175,7 +175,7 @@ def make_log_axis(channel: Any, field: str, title: str, values: Sequence[float])
 
 def make_zero_axis(channel: Any, field: str, title: str, highest: float, **options: Any) -> Any:
     """A linear axis from zero, for bars and other lengths."""
-    axis = alt.Axis(labelExpr=_GROUPED_DIGITS, tickCount=6)
+    axis = alt.Axis(labelExpr=GROUPED_DIGITS, tickCount=6)
     return channel(
         f"{field}:Q",
         title=title,

@@ -9,8 +9,13 @@
       const read = (selected) => (value === false ? true : selected);
       const restore = () => view.signal(name, isKnown(chosen.get(key)) ? read(chosen.get(key)) : value).run();
       panels.push({ restore });
+      view.addSignalListener(name, (_, current) => {
+        choose(key, current === value ? "" : current === true ? "1" : current);
+        // The title states a finding on what the chart shows at first.
+        figure.toggleAttribute("data-reader-selected", current !== value);
+        document.dispatchEvent(new CustomEvent("wattmark:select", { detail: figure }));
+      });
       restore();
-      view.addSignalListener(name, (_, current) => choose(key, current === value ? "" : current === true ? "1" : current));
     }
   }
 

@@ -13,16 +13,18 @@
   // Whether the choices leave all results that have figures in the chosen scope.
   const isWhole = (rows) => rows.every((row) => !hasScopeFigures(row) || matches(row));
 
-  // Titles and alternative texts state a finding of all results. They give way to neutral ones where a choice leaves some out.
+  // Titles and alternative texts state a finding of all results. They give way to neutral ones where a choice leaves some out, or where
+  // the chart shows other figures.
   function nameChart(figure, rows) {
     const title = figure.querySelector("h3, h4");
     const plot = figure.querySelector(".plot");
     title.dataset.all ??= title.textContent;
     plot.dataset.all ??= plot.ariaLabel;
     const neutral = title.dataset.neutral ?? title.dataset.all;
-    if (!isWhole(rows)) title.textContent = neutral;
+    const isFirstView = isWhole(rows) && !("readerSelected" in figure.dataset);
+    if (!isFirstView) title.textContent = neutral;
     else title.textContent = isNodeScope ? (title.dataset.ofNodes ?? neutral) : title.dataset.all;
-    plot.ariaLabel = isWhole(rows) && !isNodeScope ? plot.dataset.all : `${title.textContent}. The table has the values that are drawn.`;
+    plot.ariaLabel = isFirstView && !isNodeScope ? plot.dataset.all : `${title.textContent}. The table has the values that are drawn.`;
     figure.querySelector(".views")?.setAttribute("aria-label", `views of ${title.textContent}`);
   }
 
@@ -69,8 +71,12 @@
 
     const writeAnswers = createAnswers();
 
-    // Hides charts without a row that is left. A section without one says so.
+    // Hides charts without a row that is left, and tables without figures in the chosen scope. A section without a row says so.
     function hideEmptyParts() {
+      for (const part of document.querySelectorAll(".shown[id], .folded[id]")) {
+        const rows = part.id in tables ? objects(part.id) : [];
+        part.hidden = rows.length > 0 && !rows.some(hasScopeFigures);
+      }
       for (const figure of document.querySelectorAll("figure.chart[data-table]")) {
         const rows = objects(figure.dataset.table);
         figure.hidden = rows.length > 0 && !rows.some((row) => matches(row));
@@ -96,6 +102,9 @@
       conditions.clear();
       for (const select of selects) if (select.value) conditions.set(select.dataset.key, select.value);
       isNodeScope = bar.elements.scope.value === "node";
+      document.documentElement.classList.toggle("of-nodes", isNodeScope);
+      // The assumed share of a node is no part of a node that was measured.
+      if (isNodeScope) for (const box of document.querySelectorAll('[id$="-efficiency"] .vega-bindings :checked')) box.click();
       updateScope();
       writeAnswers();
       for (const notice of document.querySelectorAll("[data-node-scope]")) notice.hidden = !isNodeScope;
@@ -110,6 +119,7 @@
       document.dispatchEvent(new CustomEvent("wattmark:filter"));
     }
 
+    document.addEventListener("wattmark:select", ({ detail: figure }) => nameChart(figure, objects(figure.dataset.table)));
     // Charts and findings of a table that is unfolded later follow the choices too.
     document.addEventListener("wattmark:unfold", hideEmptyParts);
     bar.addEventListener("submit", (event) => event.preventDefault());

@@ -199,10 +199,11 @@ def build_tuned_chart(table: ReportTable) -> list[Chart]:
     return [
         Chart(
             f"{table.id}-pairs",
-            "Tuned and baseline throughput",
-            f"{note_limit(len(data))}Upright lines: baseline variant. Points: tuned variant, named "
-            f"above. {shaded_note}Both have the same system, number of accelerators and cap.",
-            f"Tuned and baseline throughput, {len(data)} pairs. The table has the same values.",
+            "Throughput of each variant and of the baseline variant",
+            f"{note_limit(len(data))}Upright lines: baseline variant. Points: other variants, "
+            f"named above. {shaded_note}Both have the same system, number of accelerators and cap.",
+            f"Throughput of each variant and of the baseline variant, {len(data)} pairs. The table "
+            "has the same values.",
             table,
             build_row_spec(layers, len(data)),
             better="higher",

@@ -64,7 +64,7 @@ def _build_achieved_chart(table: ReportTable) -> list[Chart]:
             f"{table.id}-peak",
             "Achieved FLOP/s and the dense peak of the precision",
             f"{note_limit(count, 'configurations')}Upright lines: dense peak of the board at the "
-            "precision of the run. Points: FLOPs of the model per second; below them, their share "
+            "precision of the run. Points: FLOPs of the model per second, with their share "
             "of the peak (MFU). Repeats are on one row. The chart has no slope of memory "
             "bandwidth, because bundles record no memory traffic.",
             f"Achieved FLOP/s of {len(data)} runs in {count} configurations beside the dense peak. "
@@ -78,13 +78,13 @@ def _build_achieved_chart(table: ReportTable) -> list[Chart]:
 
 
 def _write_shares(base: Any, key: str, make_axis: Callable[[str], Any]) -> Any:
-    """Write the mean share of the peak of each configuration below its points."""
+    """Write the mean share of the peak of each configuration beside its points."""
     return (
         base.transform_aggregate(
             achieved=f"mean({key})", share="mean(mfu_percent)", groupby=["place"]
         )
         .transform_calculate(share_text="format(datum.share, '.3r') + ' %'")
-        .mark_text(align="left", baseline="top", dx=-3, dy=4, fontSize=10)
+        .mark_text(align="left", dx=9, fontSize=10)
         .encode(x=make_axis("achieved"), text=alt.Text("share_text:N"))
     )
 

@@ -15,6 +15,7 @@ from reporting.charts.rows.layout import (
     shade,
 )
 from reporting.charts.style import (
+    GROUPED_DIGITS,
     Data,
     assign_styles,
     draw_points,
@@ -76,7 +77,8 @@ def build_repeats_chart(table: ReportTable) -> list[Chart]:
             "Energy per item of repeats against the mean of their setting",
             f"{note_limit(rows + settings, 'rows')}Each point is one run; each row of points is "
             "one board, named by the end of its UUID. Below the name of a setting: its mean and "
-            f"the 95 % interval over runs. {shaded_note}Hollow points: the result is not compared.",
+            "the 95 % interval over runs, cut where it reaches beyond the chart. "
+            f"{shaded_note}Hollow points: the result is not compared.",
             f"Energy per item against the mean of the setting, {pluralize(len(data), 'run')} of "
             f"{pluralize(settings, 'setting')}. The table has the same values.",
             table,
@@ -99,7 +101,9 @@ def _make_axis(table: ReportTable, data: Data) -> Callable[[str], Any]:
         zero=False,
     )
     title = table.get_column(_OFF).label
-    return lambda field: alt.X(f"{field}:Q", title=title, scale=scale, axis=alt.Axis(tickCount=6))
+    return lambda field: alt.X(
+        f"{field}:Q", title=title, scale=scale, axis=alt.Axis(tickCount=6, labelExpr=GROUPED_DIGITS)
+    )
 
 
 def _shade_limit(base: Any, data: Data, make_axis: Callable[[str], Any]) -> list[Any]:

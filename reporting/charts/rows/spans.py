@@ -16,6 +16,7 @@ from reporting.charts.rows.layout import (
     write_names,
 )
 from reporting.charts.style import (
+    GROUPED_DIGITS,
     HOVER_LAYER,
     INK,
     LineStyles,
@@ -51,8 +52,18 @@ def build_trace_chart(table: ReportTable) -> list[Chart]:
     # Power starts at zero, so that the share of the cap in use can be seen. All layers share this
     # scale.
     scale = alt.Scale(domain=[0, highest * 1.08], nice=False)
-    x = alt.X("t_s:Q", title="time, s", scale=alt.Scale(nice=False), axis=alt.Axis(tickCount=8))
-    y = alt.Y("low_w:Q", title="power, W", scale=scale, axis=alt.Axis(tickCount=6))
+    x = alt.X(
+        "t_s:Q",
+        title="time, s",
+        scale=alt.Scale(nice=False),
+        axis=alt.Axis(tickCount=8, labelExpr=GROUPED_DIGITS),
+    )
+    y = alt.Y(
+        "low_w:Q",
+        title="power, W",
+        scale=scale,
+        axis=alt.Axis(tickCount=6, labelExpr=GROUPED_DIGITS),
+    )
     power = base.mark_area(
         # Nothing is interpolated: each bin has the width of its time.
         interpolate="step-after",
@@ -212,11 +223,13 @@ def _build_node_chart(table: ReportTable, count: int) -> Chart:
         x=make_axis("rated_w")
     )
     boxes = _draw_boxes(base.transform_filter("datum.p25_w != null"), make_axis, styles)
+    has_measured = any(row["p25_w"] is not None for row in data)
+    measured_note = f"Measured nodes, means over 1 s: {_BOX} " if has_measured else ""
     return Chart(
         f"{table.id}-{count}",
         f"Power of nodes with {count} accelerators",
-        f"{note_limit(len(data))}Measured nodes, means over 1 s: {_BOX} Published nodes: filled "
-        "triangle, median; hollow triangle, maximum; diamond, mean. Purple: rated power.",
+        f"{note_limit(len(data))}{measured_note}Published nodes: filled triangle, median; hollow "
+        "triangle, maximum; diamond, mean. Upright purple lines: rated power.",
         f"Power of {len(data)} nodes with {count} accelerators each. The table has the same "
         "values.",
         table,

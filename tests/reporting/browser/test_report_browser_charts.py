@@ -338,3 +338,22 @@ def test_choice_made_while_a_chart_is_drawn_reaches_its_points(page: Any) -> Non
     rows = [row for row in read_rows(page, id) if row["model"] == "MI300X"]
     points = draw_figure(page, f"{id}-efficiency").locator(_POINTS)
     assert 0 < points.count() == len(rows) < len(read_rows(page, id))
+
+
+def test_panel_of_caps_has_room_for_the_labels_of_each_figure(page: Any) -> None:
+    figure = draw_figure(page, "resnet50-train-results-caps")
+    title = figure.locator("h3").inner_text()
+    selection = figure.locator("select")
+    values = selection.evaluate("select => [...select.options].map(({ value }) => value)")
+    assert len(values) >= 6
+    for value in [*values[1:], values[0]]:
+        selection.select_option(value)
+        page.wait_for_timeout(300)  # Vega draws in a frame of its own
+        cut = figure.locator(".live svg").evaluate(
+            """svg => [...svg.querySelectorAll("text")].filter((text) =>
+              text.getBoundingClientRect().left < svg.getBoundingClientRect().left)
+              .map((text) => text.textContent)"""
+        )
+        assert cut == [], value
+        # The title states a finding on the first figure only.
+        assert (figure.locator("h3").inner_text() == title) == (value == values[0]), value

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from support.report.browser import open_address, read_address, read_column
+from support.report.browser import open_address, open_table, read_address, read_column
 
 pytestmark = pytest.mark.xdist_group("whole-report")  # one test process builds it, once
 FOLDED = "resnet50-train-power"
@@ -62,3 +62,13 @@ def test_title_of_a_fold_names_the_charts_in_it(page: Any) -> None:
         assert not title.startswith("ResNet-50 training: ")
         phrase = {0: "", 1: "chart and "}.get(charts, "charts and ")
         assert f": {phrase}table of " in title or title.startswith("Facts")
+
+
+def test_rows_of_control_runs_stand_below_the_heads_of_their_columns(page: Any) -> None:
+    open_table(page, "evidence")
+    table = page.locator('table[data-table="evidence"]')
+    lefts = table.evaluate(
+        """table => [table.tHead.rows[0], ...table.querySelectorAll("tr.control")].map((row) =>
+          [...row.cells].map((cell) => Math.round(cell.getBoundingClientRect().left)))"""
+    )
+    assert len(lefts) >= 2 and all(row == lefts[0] for row in lefts)

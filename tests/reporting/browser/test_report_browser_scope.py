@@ -117,6 +117,12 @@ def test_tables_of_accelerators_alone_show_no_figure(node_page: Any) -> None:
     for name in ("power", "trace-1"):
         assert list_shown(page, f"{WORKLOAD}-{name}") == [], name
     assert list_shown(page, "naive-factors") == []
+    hidden = page.locator(".folded[hidden]").evaluate_all("parts => parts.map((part) => part.id)")
+    assert {f"{WORKLOAD}-power", f"{WORKLOAD}-trace-1", "naive-factors"} <= set(hidden)
+    assert f"{WORKLOAD}-epochs" not in hidden
+    choose(page, "scope of energy", "")
+    assert page.locator(".folded[hidden]").count() == 0
+    choose(page, "scope of energy", "node")
     # Evidence of the runs that are shown.
     assert len(list_shown(page, "evidence")) == 2
 
@@ -164,6 +170,20 @@ def test_charts_have_room_for_the_points_of_whole_nodes(node_page: Any) -> None:
             center = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
             assert plot["x"] <= center[0] <= plot["x"] + plot["width"], name
             assert plot["y"] <= center[1] <= plot["y"] + plot["height"], name
+
+
+def test_measured_nodes_have_no_assumed_share(node_page: Any) -> None:
+    page = node_page
+    figure = draw_figure(page, f"{RESULTS}-efficiency")
+    switch = figure.get_by_label("add the node share")
+    switch.check()
+    title = figure.locator("h3").inner_text()
+    choose(page, "scope of energy", "node")
+    assert switch.is_hidden() and not switch.is_checked()
+    assert figure.locator(".mark-symbol path[tabindex]").count() == 2
+    choose(page, "scope of energy", "")
+    assert switch.is_visible()
+    assert figure.locator("h3").inner_text() != title
 
 
 def test_page_without_node_meters_says_that_there_are_no_figures(
