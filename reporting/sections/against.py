@@ -8,6 +8,8 @@ from reporting.sections.cells import Cells
 from reporting.sections.compare import COMPARISON_ABOUT, compare_setting, compare_with_fastest
 from reporting.sections.repeats import ReportSpread
 
+FASTEST = "fastest of its group"
+"""Stands for `baseline` in the rows of results. These have no column that names the group."""
 AGAINST_KEYS = ("rate_percent", "joules_percent")
 """The columns of results that show the comparison with the baseline."""
 
@@ -45,8 +47,12 @@ def make_against_cells(rows: Sequence[ResultRow], spread: ReportSpread) -> list[
     """The cells of `make_against_columns` for each row; empty for a row that is not compared, and
     for all rows unless a comparison group has two settings."""
     cells_by_row: dict[int, Cells] = {
-        id(row): {"setting": name, **compare_setting(setting, baseline, spread)}
+        id(row): {"setting": name, **_name_fastest(compare_setting(setting, baseline, spread))}
         for setting, name, baseline, _ in compare_with_fastest(rows)
         for row in setting.rows
     }
     return [cells_by_row.get(id(row), {}) for row in rows]
+
+
+def _name_fastest(cells: Cells) -> Cells:
+    return {key: FASTEST if cell == "baseline" else cell for key, cell in cells.items()}

@@ -1,5 +1,5 @@
-"""The tables that compare results: with a baseline, the best at each cap, and tuned against
-baseline.
+"""The tables that compare results: with a baseline, the best at each cap, and other variants with
+the variant `baseline`.
 
 Results are compared only if workload, precision, number of accelerators and scope are equal. A
 difference counts only if the two 95 % intervals do not overlap and if it is larger than the spread
@@ -41,11 +41,11 @@ from rules.metrics.comparison import compare_with_baseline, relative_percent
 from rules.workloads import Workload
 
 ABOUT = (
-    "Power is that of the accelerators only. Each setting is the mean over its repeats. Its "
-    "interval is within the run for one run, and over runs for several. A difference counts only "
-    "if the two 95 % intervals do not overlap, and if it is larger than the board spread: {:.2g} % "
-    "in throughput and {:.2g} % in energy for one run each, and less for repeats on several "
-    "boards. Published figures have no interval."
+    "Energy is that of the accelerators, or that of whole nodes in their scope. Each setting is "
+    "the mean over its repeats. Its interval is within the run for one run, and over runs for "
+    "several. A difference counts only if the two 95 % intervals do not overlap, and if it is "
+    "larger than the board spread: {:.2g} % in throughput and {:.2g} % in energy for one run each, "
+    "and less for repeats on several boards. Published figures have no interval."
 )
 COMPARISON_ABOUT = (
     "higher or lower if the 95 % intervals do not overlap and the difference exceeds the spread "
@@ -352,7 +352,7 @@ def build_tuned_table(
         return None
     rate, joules, _ = make_figure_columns(workload.item)
     columns = add_mark_columns(
-        Column("line", "tuned configuration"),
+        Column("line", "configuration"),
         *RUN_COLUMNS,
         Column("cap_w", "cap", "W per accelerator", "count"),
         rate,
@@ -372,7 +372,7 @@ def build_tuned_table(
         "because tuning may change it. ",
     )
     return ReportTable(
-        id, f"{workload.title}: tuned against baseline", columns, tuple(cells), about
+        id, f"{workload.title}: variants against the baseline variant", columns, tuple(cells), about
     )
 
 

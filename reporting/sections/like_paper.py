@@ -8,6 +8,7 @@ from reporting.sections.cells import (
     BundleLink,
     Cells,
     add_mark_columns,
+    format_accelerators,
     make_figure_cells,
     make_mark_cells,
 )
@@ -93,7 +94,7 @@ def _make_cells(run: ResultRow, printed: ResultRow, link: BundleLink) -> Cells:
     is_compared = printed.may_win and run.comparable and run.standing != "demo"
     return {
         **make_mark_cells(run, link),
-        "accelerator": f"{run.count} x {run.accelerator}",
+        "accelerator": format_accelerators(run),
         "batch": run.batch_size,
         "printed": printed_per_s,
         **make_figure_cells("measured", measured),

@@ -104,9 +104,9 @@ WHAT_IF_COLUMNS = add_mark_columns(
     ),
     Column("joules_per_item", "energy", "J/item", "number", kinds=True),
     Column("eur_per_million", "cost", "EUR per million items", "number"),
-    Column("gco2e_per_million", "carbon", "gCO2e per million items", "number"),
+    Column("gco2e_per_million", "carbon", "g CO2e per million items", "number"),
     Column("eur_per_year", "cost", "EUR a year", "number"),
-    Column("kgco2e_per_year", "carbon", "kgCO2e a year", "number"),
+    Column("kgco2e_per_year", "carbon", "kg CO2e a year", "number"),
     Column(
         "accelerators_needed",
         "accelerators needed",
@@ -177,8 +177,9 @@ COMPACT_KEYS = (
 
 
 WHAT_IF_ABOUT = (
-    "Energy is that of the accelerators times the PUE, or that of whole nodes in their scope. It "
-    "does not include idle time and network, nor hosts in the scope of accelerators. Results are "
+    "Energy is that of the accelerators, or that of whole nodes in their scope. It does not "
+    "include idle time and network, nor hosts in the scope of accelerators. Cost and carbon are "
+    "those of this energy times the PUE. Results are "
     "ranked within one workload, standing, precision and number of accelerators. Repeats of a "
     "setting are one row with their mean. Results share a rank if they differ by less than the "
     "board spread: {:.2g} % in throughput and {:.2g} % in energy. The energy of published results "

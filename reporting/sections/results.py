@@ -91,10 +91,10 @@ _SETTING_COLUMNS = (
     Column(
         "power_w",
         "mean power",
-        "W",
+        "W per accelerator",
         "number",
         interval=True,
-        about="per accelerator, while batches were active",
+        about="while batches were active",
     ),
 )
 
@@ -146,9 +146,10 @@ def _make_result_figure_columns(item: str, rows: Sequence[ResultRow]) -> tuple[C
 
 
 RESULTS_ABOUT = (
-    "Each row is one run. Its intervals (95 %, n epochs) are within this run: they do not contain "
-    "the difference to another run or board, nor the error of the sensor. Runs and boards are "
-    "those of all repeats of the setting."
+    "Each row is one run or one published figure. The intervals (95 %, n epochs) of a run are "
+    "within this run: they do not contain the difference to another run or board, nor the error of "
+    "the sensor. Runs, boards and the comparison with the baseline are those of the setting, the "
+    "mean over its repeats."
 )
 
 

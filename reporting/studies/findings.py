@@ -36,7 +36,8 @@ def describe_cheapest(setup: Setup, results: Sequence[ModelResult], goal_pct: fl
     interval = (
         ""
         if low is None or high is None
-        else f" (95{NO_BREAK}%: {format_number(low * 1e3)}\u2013{format_number(high * 1e3)})"
+        else f" (95{NO_BREAK}% within this measurement: "
+        f"{format_number(low * 1e3)}\u2013{format_number(high * 1e3)})"
     )
     sentence = (
         f"On {place}, {goal_pct:g}{NO_BREAK}% accuracy takes at least "

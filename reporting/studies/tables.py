@@ -193,7 +193,10 @@ def _build_level_table(fronts: Sequence[SetupFront]) -> ReportTable:
         for front in fronts
         for level in front.levels
     ]
-    about = "Intervals: 95 %, by a bootstrap over architectures. Doubtful results are left out."
+    about = (
+        "Intervals: 95 %, by a bootstrap over architectures. They tell how far the least energy "
+        "depends on which models were measured. Doubtful results are left out."
+    )
     title = "Energy that each accuracy takes"
     return ReportTable(f"{_ID}-levels", title, columns, tuple(rows), about)
 

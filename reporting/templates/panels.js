@@ -239,7 +239,7 @@
       results.rows.forEach((row, place) => {
         const comparison = rowsByResult[row.setting];
         const isShown = comparison && hasScopeFigures(comparison) && (!view.baseline || others.checked || comparison.like === view.baseline.like);
-        for (const key of changeKeys) row[key] = isShown ? comparison[key] : null;
+        for (const key of changeKeys) row[key] = !isShown ? null : comparison[key] === "baseline" && !view.baseline ? "fastest of its group" : comparison[key];
         results.updateCells(place, ["rate_percent", "joules_percent"]);
       });
     }

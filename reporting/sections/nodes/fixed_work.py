@@ -75,11 +75,19 @@ def build_fixed_work_table(
 ) -> ReportTable | None:
     """Time, energy and power of each run that may win, the least energy of a comparison group
     first, then the published ones; None without any."""
+    compared = [
+        (row, _make_cells(row, link, assumptions))
+        for row in rows
+        if row.standing in ("closed", "open") and row.may_win and _has_energy(row)
+    ]
+    # Assumed energy of nodes is not compared with measured one.
     cells = _add_ratios(
         [
-            (f"{row.workload}, {format_comparison_group(row)}", _make_cells(row, link, assumptions))
-            for row in rows
-            if row.standing in ("closed", "open") and row.may_win and _has_energy(row)
+            (
+                f"{row.workload}, {format_comparison_group(row)}, {row_cells['node_kwh_kind']}",
+                row_cells,
+            )
+            for row, row_cells in compared
         ]
     )
     for paper in papers:

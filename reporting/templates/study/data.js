@@ -103,7 +103,7 @@
     if (!first) return `On ${place}, no model has ${goal}\u202f% accuracy.`;
     const mj = (joules) => number(joules * 1e3);
     const name = (row) => `${row.name}@${row.size}`;
-    const between = first.joulesLow ? ` (95\u202f%: ${mj(first.joulesLow)}–${mj(first.joulesHigh)})` : "";
+    const between = first.joulesLow ? ` (95\u202f% within this measurement: ${mj(first.joulesLow)}–${mj(first.joulesHigh)})` : "";
     const sentence = `On ${place}, ${goal}\u202f% accuracy takes at least ${mj(first.joules)}\u202fmJ per image${between}: ${name(first)}, ${number(first.accuracy)}\u202f%.`;
     if (!others.length) return sentence;
     const nexts = others.map((row) => `${name(row)}, ${mj(row.joules)}\u202fmJ`).join(" and ");

@@ -61,7 +61,7 @@ def test_a_run_stands_beside_the_figure_of_its_board_and_cap() -> None:
     others = (make_printed(cap_w=600.0), make_printed(model="h100"), make_printed(paper="other"))
     (row,) = build_rows(make_run(), *others, make_printed())
     assert (row["printed"], row["measured"], row["ratio"]) == (2000.0, 2200.0, 1.1)
-    assert row["accelerator"] == "4 x NVIDIA H200" and row["batch"] == 256
+    assert row["accelerator"] == "NVIDIA H200 \u00d7 4" and row["batch"] == 256
 
 
 @pytest.mark.parametrize("fields", [{"cap_w": 650.0}, {"model": "h100"}], ids=["cap", "board"])

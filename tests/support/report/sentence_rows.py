@@ -59,6 +59,7 @@ def make_sweep(rows: Sequence[ResultRow], relative_error: float | None = 0.001) 
     reference = max(points, key=lambda point: point.cap_w or 0)
     best = min(points, key=lambda point: point.joules_per_item)
     return CapSweep(
+        kind=(),
         name="node · tuned bf16",
         model=rows[0].model,
         caps=tuple(
@@ -88,4 +89,4 @@ def make_axis_sweep(rows: Sequence[ResultRow]) -> AxisSweep:
     """The sweep over the batch size of these rows, with narrow intervals."""
     spread = Spread(1e-8, 1e-8, 0.0, 9, "epochs")
     points = tuple(AxisPoint(row.batch_size, _make_point(row, spread), (row,)) for row in rows)
-    return AxisSweep("node · tuned bf16", points, points[0].point, points[0].value)
+    return AxisSweep((), "node · tuned bf16", points, points[0].point, points[0].value)
