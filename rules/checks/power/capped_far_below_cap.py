@@ -47,8 +47,8 @@ CAPPED_SHARE = 0.9
 """Share of samples from which the cap limits the board; measured H200s have 0.97 or more, or 0.11
 in a run that their cap does not limit."""
 NEAR_SHARE = 0.8
-"""Lowest plausible mean power of a limited board, as a share of the cap; measured H200s have 0.94 or
-more."""
+"""Lowest plausible mean power of a limited board, as a share of the cap; measured H200s have 0.94
+or more."""
 REACHED_SHARE = 0.95
 """Lowest plausible 95th percentile of the readings, as a share of the cap."""
 

@@ -30,8 +30,8 @@ def start_slow_cap(site: Site) -> "subprocess.Popen[bytes]":
     (site.bin / "nvidia-smi").rename(site.bin / "plain-smi")
     site.program("nvidia-smi", SLOW_SMI.format(root=site.root))
     process = subprocess.Popen(
-        # A program such as nohup may have set the signal to be ignored, which children inherit.
-        ["env", "--default-signal=HUP", site.bin / "wattmark-cap", "400"],
+        # Where nohup or a shell in the background started the tests, children ignore these signals.
+        ["env", "--default-signal=INT,HUP", site.bin / "wattmark-cap", "400"],
         process_group=0,
     )
     wait_for((site.root / "waiting").exists)
