@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from reporting.report_table import escape_invisible
+from reporting.report_table import NO_BREAK, escape_invisible
 from reporting.results_model import Figure, ResultRow
 from reporting.sections.cells import COMPARED_STANDINGS, BundleLink, name_setting
 from reporting.sections.repeats import ReportSpread, describe_trust
@@ -66,7 +66,7 @@ class Leader:
         if self.runs is None or self.boards is None:
             return ""
         repeats = f"{count_nouns(self.runs, 'run')} on {count_nouns(self.boards, 'board')}"
-        return f"{repeats}, ± {'over runs' if self.runs > 1 else 'within this run'}"
+        return f"{repeats}, ±{NO_BREAK}{'over runs' if self.runs > 1 else 'within this run'}"
 
 
 @dataclass(frozen=True)

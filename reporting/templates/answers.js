@@ -34,7 +34,7 @@
     return runs.reduce((sum, run) => sum + run.items_per_joule, 0) / runs.length;
   }
 
-  const describeRepeats = (row) => (row.runs ? `${countNouns(row.runs, "run")} on ${countNouns(row.boards_n, "board")}, ± ${row.runs > 1 ? "over runs" : "within this run"}` : "");
+  const describeRepeats = (row) => (row.runs ? `${countNouns(row.runs, "run")} on ${countNouns(row.boards_n, "board")}, ±${NO_BREAK}${row.runs > 1 ? "over runs" : "within this run"}` : "");
 
   function describeTies({ best, ties }) {
     if (!ties.length) return "";

@@ -78,13 +78,13 @@ def _build_achieved_chart(table: ReportTable) -> list[Chart]:
 
 
 def _write_shares(base: Any, key: str, make_axis: Callable[[str], Any]) -> Any:
-    """Write the mean share of the peak of each configuration beside its points."""
+    """Write the mean share of the peak of each configuration below and right of its points."""
     return (
         base.transform_aggregate(
             achieved=f"mean({key})", share="mean(mfu_percent)", groupby=["place"]
         )
         .transform_calculate(share_text="format(datum.share, '.3r') + ' %'")
-        .mark_text(align="left", dx=9, fontSize=10)
+        .mark_text(align="left", baseline="top", dx=8, dy=3, fontSize=10)
         .encode(x=make_axis("achieved"), text=alt.Text("share_text:N"))
     )
 

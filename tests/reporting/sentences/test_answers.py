@@ -29,21 +29,21 @@ def test_answer_names_setting_energy_cap_runs_and_boards() -> None:
     assert make_card(rows).sentence == (
         "Lowest energy per image on ResNet-50 training: NVIDIA H200, tuned bf16, "
         "0.6965\u202f±\u202f0.0440\u202fJ/image at 700\u202fW, the only cap measured (2 "
-        "runs on 2 boards, ± over runs)."
+        "runs on 2 boards, ±\u202fover runs)."
     )
 
 
 def test_answer_uses_the_singular_for_one_run_on_one_board() -> None:
     assert make_card([make_run_row(1000, "a")]).sentence.endswith(
-        "(1 run on 1 board, ± within this run)."
+        "(1 run on 1 board, ±\u202fwithin this run)."
     )
 
 
 def test_answer_calls_settings_within_the_board_spread_a_tie() -> None:
     rows = [make_run_row(1000, "a"), make_run_row(985, "b", batch_size=64)]
     assert make_card(rows).sentence.endswith(
-        "(1 run on 1 board, ± within this run); it cannot be told apart from NVIDIA H200, tuned "
-        "bf16, batch size 64 with 0.7107\u202fJ/image."
+        "(1 run on 1 board, ±\u202fwithin this run); it cannot be told apart from NVIDIA H200, "
+        "tuned bf16, batch size 64 with 0.7107\u202fJ/image."
     )
     rows.append(make_run_row(990, "c", system="other"))
     assert make_card(rows).sentence.endswith(
