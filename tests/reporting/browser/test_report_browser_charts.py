@@ -348,12 +348,15 @@ def test_panel_of_caps_has_room_for_the_labels_of_each_figure(page: Any) -> None
     assert len(values) >= 6
     for value in [*values[1:], values[0]]:
         selection.select_option(value)
-        page.wait_for_timeout(300)  # Vega draws in a frame of its own
+        # The title states a finding on the first figure only. It changes once Vega has drawn.
+        page.wait_for_function(
+            "([figure, title, isFirst]) => "
+            "(figure.querySelector('h3').innerText === title) === isFirst",
+            arg=[figure.element_handle(), title, value == values[0]],
+        )
         cut = figure.locator(".live svg").evaluate(
             """svg => [...svg.querySelectorAll("text")].filter((text) =>
               text.getBoundingClientRect().left < svg.getBoundingClientRect().left)
               .map((text) => text.textContent)"""
         )
         assert cut == [], value
-        # The title states a finding on the first figure only.
-        assert (figure.locator("h3").inner_text() == title) == (value == values[0]), value

@@ -176,14 +176,16 @@ def test_measured_nodes_have_no_assumed_share(node_page: Any) -> None:
     page = node_page
     figure = draw_figure(page, f"{RESULTS}-efficiency")
     switch = figure.get_by_label("add the node share")
+    heading = figure.locator("h3")
+    finding = heading.text_content()
     switch.check()
-    title = figure.locator("h3").inner_text()
+    sync_api.expect(heading).not_to_have_text(finding)
     choose(page, "scope of energy", "node")
     assert switch.is_hidden() and not switch.is_checked()
-    assert figure.locator(".mark-symbol path[tabindex]").count() == 2
+    sync_api.expect(figure.locator(".mark-symbol path[tabindex]")).to_have_count(2)
     choose(page, "scope of energy", "")
     assert switch.is_visible()
-    assert figure.locator("h3").inner_text() != title
+    sync_api.expect(heading).to_have_text(finding)
 
 
 def test_page_without_node_meters_says_that_there_are_no_figures(
