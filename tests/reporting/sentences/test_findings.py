@@ -246,10 +246,10 @@ def test_reproduction_states_its_distance_and_an_equal_site(site: str, note: str
         make_run_row(1012, "b"), "r/beta/h200/run-2", site, original="alpha/h200/run-1"
     )
     # One that does not count, of another center.
-    other = place_run(
+    uncounted = place_run(
         make_run_row(500, "c"), "r/delta/h200/run-3", "Berlin", original="alpha/h200/run-1"
     )
-    assert answer([original, other, repeat])["reproduced"][0] == (
+    assert answer([original, uncounted, repeat])["reproduced"][0] == (
         "The setting with the least energy is reproduced by 1 center: beta"
         f"{note} (+1.2\u202f% throughput and \u22121.2\u202f% energy per item)."
     )
