@@ -12,6 +12,8 @@ from reporting.report_table import Column, ReportTable
 
 MAYR = Publication("mayr2026", "Martin Mayr, Sebastian Wind", "A & B", 2026, "https://a.example/1")
 NO_SOURCES = Bibliography.from_publications([])
+ENDS = {"": 0.5, "_low": 0.4, "_high": 0.6, "_n": 9}
+"""What the keys of a value, its interval and its number add to a number."""
 COLUMNS = (
     Column("line", "configuration"),
     Column("cap_w", "cap", "W", "count"),
@@ -103,20 +105,16 @@ def test_open_row_and_baseline_are_named() -> None:
 
 
 def test_setups_compared_have_both_setups_in_one_column_of_a_paper() -> None:
-    names = ("setup", "other", "n", "energy_ratio", "throughput_ratio", "r")
-    columns = tuple(
-        Column(name, f"title of {name}", form="text" if n < 2 else "number")
-        for n, name in enumerate(names)
+    ratios = ("energy_ratio", "throughput_ratio", "r", "r_log", "rho")
+    columns = (
+        Column("setup", "setup"),
+        Column("other", "compared with"),
+        Column("n", "models", form="count"),
+        *(Column(name, name, form="number", interval=True) for name in ratios),
     )
     rows = tuple(
-        {
-            "setup": "one",
-            "other": f"setup {n}",
-            "n": n,
-            "energy_ratio": 1.5 + n,
-            "throughput_ratio": 2.5 + n,
-            "r": 0.1 * n,
-        }
+        {"setup": "H200 at 700 W, eager", "other": f"A100 PCIe 40GB, setup {n}", "n": n}
+        | {f"{name}{end}": n + add for name in ratios for end, add in ENDS.items()}
         for n in (1, 2)
     )
     latex = write(ReportTable("image-inference-pairs", "Setups compared", columns, rows))

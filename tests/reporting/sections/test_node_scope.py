@@ -170,3 +170,15 @@ def test_overview_names_the_most_efficient_setting_of_whole_nodes(
         f"{min(energies, key=lambda cap_w: energies[cap_w])} W"
     )
     assert of_nodes["efficient_per_joule"] == pytest.approx(1 / min(energies.values()))
+
+
+def test_fixed_work_compares_measured_energy_of_nodes_with_measured_alone(
+    submissions: Submissions,
+) -> None:
+    page = build_sweep_page(submissions)
+    energies = list_energies(page)
+    rows = {row["cap_w"]: row for row in list_rows(page, "fixed-work")}
+    assert rows[400]["node_kwh_kind"] == "assumed" and rows[400]["ratio"] == 1
+    assert float(rows[400]["node_joules_per_item"] or 0) < min(energies.values())
+    for cap_w, energy in energies.items():
+        assert rows[cap_w]["ratio"] == pytest.approx(energy / min(energies.values()))
