@@ -175,6 +175,16 @@ def test_prompts_all_differ_and_follow_from_the_seed(closed):
     assert not prompts & {tuple(r.prompt) for r in other_seed.requests}
 
 
+@pytest.mark.parametrize("seed", range(1, 9))
+def test_no_epoch_of_uniform_lengths_is_too_short(seed):
+    """A short calibration sees too few requests to tell their mean: without the margin, a run of
+    the workload on an H200 had epochs of 29.1 to 31.0 s."""
+    outcome = Outcome(Server(), replace(CLOSED_LOOP, uniform=True), seed=seed, epochs=11)
+    lengths_s = spans_s(outcome)
+    assert min(lengths_s) >= 10.0
+    assert max(lengths_s) < 14.0
+
+
 def test_uniform_lengths_follow_from_the_seed_and_fill_the_range():
     """The request set of Mayr et al. in small: lengths from 1 up, whose means are half of the
     largest, and which the rules compute again."""
