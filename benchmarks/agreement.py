@@ -87,6 +87,8 @@ COLUMNS = (
 def main() -> None:
     print(f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}")
     for path in map(Path, sys.argv[1:]):
+        if not (path / "result.json").exists():
+            continue  # a study
         evidence, problems = read_frames(read_files(path))
         if evidence is None:
             sys.exit(f"{path}: {problems[0].violation.found}")

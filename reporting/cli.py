@@ -160,9 +160,9 @@ def main(
             earlier = None if since is None else collect_earlier(since, paths, keyring, local)
             show_step("checking the bundles")
             shipped = list_shipped_figures(paths) if published else []
-            collected = collect(
-                [*paths, *shipped], keyring, local, lambda: drawing.scripts if out else None
-            )
+            # The server starts when this process works alone, and not while all cores check.
+            after_bundles = drawing.start_server if out else None
+            collected = collect([*paths, *shipped], keyring, local, after_bundles)
             exports = Exports(tables, figures, 252 if width == "252" else 516)
             lines = _write_files(collected, earlier, out, exports, drawing) if out else []
         lines += _write_data(collected, data_exports)
@@ -269,6 +269,7 @@ def _write_files(
     now = datetime.now(UTC)
     lines = [f"{out}: {_count_results(collected)}"]
     show_step("drawing the page")
+    drawing.load_scripts()
     page = build_page(collected, out, earlier)
     drawing.start(page.tables, page.sentences.chart_texts)
     # The other pages are built while the charts of the first are drawn.

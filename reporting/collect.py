@@ -83,7 +83,7 @@ def collect(
     paths: Sequence[Path],
     keyring: Path | None = None,
     local: bool = False,
-    after_bundles: Callable[[], object] = lambda: None,
+    after_bundles: Callable[[], None] | None = None,
 ) -> Collected:
     """Check everything below `paths`. Bundles that pass give rows; those that failed or were
     withdrawn are kept apart and give none. With `local`, nothing but the evidence is judged.
@@ -103,7 +103,8 @@ def collect(
 
     def watch(judged: Iterable[JudgedBundle], _: int) -> Iterator[JudgedBundle]:
         yield from judged
-        after_bundles()
+        if after_bundles is not None:
+            after_bundles()
 
     # Keep summaries only: the raw tables of a thousand bundles do not fit into memory.
     verdicts = judge_all(paths, keyring, signed=not local, watch=watch, keep=_summarize).verdicts

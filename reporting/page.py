@@ -81,7 +81,7 @@ def render_page(page: PageModel, output: Path, now: datetime, drawing: Drawing) 
     table_html = {table.id: markup.render(table) for table in page.tables}
     node_cells = page.node_scope.cells if page.node_scope else None
     table_data = compress_tables(page.tables, node_cells)
-    drawing_script, libraries = drawing.scripts.result()
+    drawing_script, libraries = drawing.wait_for_scripts()
     # The drawing script waits for an event of the script of the page.
     scripts = (
         shorten_script(drawing_script),

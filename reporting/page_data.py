@@ -6,7 +6,6 @@
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import groupby
 from typing import Any
 
 from reporting.html.document import compress_text
@@ -41,21 +40,26 @@ def share_cells(records: Sequence[Json]) -> Json:
         for record in records
         for row in record["rows"]
         for cell in row
-        if len(str(cell)) > _MAX_UNSHARED_CELL_LENGTH
+        if len(cell if type(cell) is str else str(cell)) > _MAX_UNSHARED_CELL_LENGTH
     )
     # A cell is text, a number, true, false or None, and so can be counted.
     shared = [cell for cell, count in counts.items() if count > 1]
     places = {cell: place for place, cell in enumerate(shared)}
 
     def shorten_row(row: Sequence[Any], row_above: Sequence[Any]) -> list[Any]:
-        short_cells = [[places[cell]] if cell in places else cell for cell in row]
-        return _fold_empty_cells(
-            [
-                # A cell of one or two characters is no longer than `[]`.
-                [] if len(str(short_cell)) > 2 and _are_equal(cell, cell_above) else short_cell
-                for short_cell, cell, cell_above in zip(short_cells, row, row_above, strict=True)
-            ]
-        )
+        short_cells: list[Any] = []
+        empty_cells = 0
+        for cell, cell_above in zip(row, row_above, strict=True):
+            place = places.get(cell)
+            # A cell of one or two characters is no longer than `[]`.
+            if _are_equal(cell, cell_above) and (place is not None or len(str(cell)) > 2):
+                empty_cells += 1
+                continue
+            if empty_cells:
+                short_cells.append(_fold_empty_cells(empty_cells))
+                empty_cells = 0
+            short_cells.append(cell if place is None else [place])
+        return short_cells + ([_fold_empty_cells(empty_cells)] if empty_cells else [])
 
     def shorten_rows(table_rows: Sequence[Sequence[Any]]) -> list[list[Any]]:
         return [
@@ -82,13 +86,9 @@ def share_cells(records: Sequence[Json]) -> Json:
     }
 
 
-def _fold_empty_cells(cells: Sequence[Any]) -> list[Any]:
-    """Replace each run of n empty lists in the row by `[-n]`."""
-    folded_cells: list[Any] = []
-    for is_empty, run in groupby(cells, key=lambda cell: cell == []):
-        group = list(run)
-        folded_cells += [[-len(group)]] if is_empty and len(group) > 1 else group
-    return folded_cells
+def _fold_empty_cells(count: int) -> list[int]:
+    """What stands for `count` cells that are equal to those above."""
+    return [-count] if count > 1 else []
 
 
 def _are_equal(first: object, second: object) -> bool:

@@ -25,6 +25,7 @@ KNOWN_RESULTS: Mapping[tuple[str, str, str], KnownResult] = {
     ("H200", "resnet50-train", "mayr"): KnownResult(2209.2, 3.5213, 1.1169),
     ("H200", "resnet50-train", "tuned"): KnownResult(7465.1, 10.805, 4.2479),
     ("H200", "vitl16-train", "baseline"): KnownResult(422.2, 0.61166, 0.2290),
+    ("H200", "vitl16-train", "mayr"): KnownResult(436.1, 0.63087, 0.2316),
     ("H200", "vitl16-train", "tuned"): KnownResult(1207.2, 1.7422, 0.7514),
     ("H200", "sd2-train", "baseline"): KnownResult(73.2, 0.10699, 0.03844),
     ("H200", "sd2-train", "tuned"): KnownResult(100.0, 0.14562, 0.05717),

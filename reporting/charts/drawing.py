@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
-from functools import cached_property
-from multiprocessing import get_context
+from multiprocessing import forkserver, get_context
 
 from checker.judging.cpu import count_cores
 from checker.judging.workers import block_sigint
@@ -22,13 +21,24 @@ class Drawing:
     def __init__(self, pool: Executor) -> None:
         self._pool = pool
         self._charts: dict[str, Future[list[DrawnChart]]] = {}
+        self._scripts: Future[tuple[str, str]]
 
-    @cached_property
-    def scripts(self) -> "Future[tuple[str, str]]":
-        """The script that draws charts in the page, and the libraries that it calls. The first use
-        begins to load them. The result raises ChartError without the extra `report`."""
+    def start_server(self) -> None:
+        """Start the process that imports Altair for all others, without waiting for it."""
         with block_sigint():
-            return self._pool.submit(_load_scripts)
+            forkserver.ensure_running()
+
+    def load_scripts(self) -> None:
+        """Begin to load the scripts."""
+        with block_sigint():
+            self._scripts = self._pool.submit(_load_scripts)
+
+    def wait_for_scripts(self) -> tuple[str, str]:
+        """The script that draws charts in the page, and the libraries that it calls.
+
+        Raises ChartError without the extra `report`.
+        """
+        return self._scripts.result()
 
     def start(
         self,

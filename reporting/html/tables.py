@@ -215,14 +215,14 @@ class TableMarkup:
         anchors.append(anchor)
         if len(anchors) <= _MAX_FULL_REPEATS:
             return format_finding(finding)
-        return Markup("<li>{}: <a href=#{}>as above</a></li>").format(
+        return Markup("<li>{}: <a href=#{}>as above</a>").format(
             _format_finding_head(finding), anchors[0]
         )
 
 
 def format_finding(finding: Finding) -> Markup:
     """A finding as a list item."""
-    return Markup("<li>{}: found {}, expected {}. {}</li>").format(
+    return Markup("<li>{}: found {}, expected {}. {}").format(
         _format_finding_head(finding),
         *map(escape_invisible, (finding.found, finding.expected, finding.message)),
     )

@@ -17,12 +17,12 @@ _FACTOR = Column(
     interval=True,
 )
 _ESTIMATE = Column(
-    "naive_estimate", "naive estimate", about="the denominator; the numerator is measured J/item"
+    "naive_estimate",
+    "naive estimate",
+    about="the denominator; the numerator is measured J/item",
+    hidden=True,
 )
-NAIVE_COLUMNS = (
-    _FACTOR,
-    Column(_ESTIMATE.key, _ESTIMATE.title, about=_ESTIMATE.about, hidden=True),
-)
+NAIVE_COLUMNS = (_FACTOR, _ESTIMATE)
 
 
 def make_naive_cells(row: ResultRow) -> Cells:
@@ -66,6 +66,7 @@ def build_naive_table(rows: Sequence[ResultRow], link: BundleLink) -> ReportTabl
         ),
         Column("peak_tflops", "dense peak", "TFLOP/s per accelerator", "number"),
         Column("precision", "precision", about="the dense peak is that of this precision"),
+        Column("highest_power_w", "highest power of the board", "W", "count"),
         _FACTOR,
         _ESTIMATE,
     )
@@ -82,20 +83,21 @@ def build_naive_table(rows: Sequence[ResultRow], link: BundleLink) -> ReportTabl
         for _, _, _, row in sorted(compared, key=lambda entry: entry[:3])
     ]
     about = (
-        "Numerator: measured energy of the accelerators per item. Denominator: FLOPs per item / "
-        "dense peak at the precision of the run \u00d7 highest power of the board. A factor of 1 "
-        "would be a board that computes at its peak all the time."
+        "Numerator: measured energy of the accelerators per item. Denominator: FLOPs per item, a "
+        "multiply-add counted as two, / dense peak at the precision of the run \u00d7 highest power "
+        "of the board. A factor of 1 would be a board that computes at its peak all the time."
     )
     title = "Measured energy over the naive estimate"
     return ReportTable("naive-factors", title, columns, tuple(cells), about)
 
 
 def _make_peak_cells(row: ResultRow) -> Cells:
-    """Achieved FLOP/s and the dense peak that the naive estimate assumes."""
+    """Achieved FLOP/s, and the dense peak and the power that the naive estimate assumes."""
     if row.naive is None or row.mfu is None:
         return {}
     estimate = row.naive.estimate
     return {
         "achieved_tflops": estimate.compute_tflops(row.mfu.value),
         "peak_tflops": estimate.peak_tflops,
+        "highest_power_w": estimate.power_w,
     }
