@@ -84,8 +84,8 @@ def build_naive_table(rows: Sequence[ResultRow], link: BundleLink) -> ReportTabl
     ]
     about = (
         "Numerator: measured energy of the accelerators per item. Denominator: FLOPs per item, a "
-        "multiply-add counted as two, / dense peak at the precision of the run \u00d7 highest power "
-        "of the board. A factor of 1 would be a board that computes at its peak all the time."
+        "multiply-add counted as two, / dense peak at the precision of the run \u00d7 highest "
+        "power of the board. A factor of 1 would be a board that computes at its peak all the time."
     )
     title = "Measured energy over the naive estimate"
     return ReportTable("naive-factors", title, columns, tuple(cells), about)
