@@ -55,15 +55,20 @@ class Element:
 
 
 CELLS = {"td", "th"}
-GROUPS = {"thead", "tbody"}
-ENDED_BY = {"td": CELLS, "th": CELLS} | {tag: {*CELLS, "tr"} for tag in ("tr", *GROUPS)}
-"""What a tag ends where it begins, or a head or body of rows where it ends. The page leaves these
-end tags out, as HTML has it."""
+ROW_GROUPS = {"thead", "tbody"}
+LISTS = {"ul", "ol"}
+ENDED_BY = (
+    {"td": CELLS, "th": CELLS}
+    | {tag: {*CELLS, "tr"} for tag in ("tr", *ROW_GROUPS)}
+    | {tag: {"li"} for tag in ("li", *LISTS)}
+)
+"""What a tag ends where it begins, or a group of rows or a list where it ends. The page leaves
+these end tags out, as HTML has it."""
 
 
 class Tree(HTMLParser):
     """Builds elements from HTML; the page closes every element that it opens, but for the rows and
-    cells of tables."""
+    cells of tables and the items of lists."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -72,7 +77,7 @@ class Tree(HTMLParser):
         assert len(self.open) == 1, f"not closed: {[e.tag for e in self.open[1:]]}"
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag not in GROUPS:
+        if tag not in ROW_GROUPS | LISTS:
             self._end(tag)
         element = Element(tag, {k: v or "" for k, v in attrs})
         self.open[-1].children.append(element)
@@ -83,7 +88,7 @@ class Tree(HTMLParser):
         self.open[-1].children.append(Element(tag, {k: v or "" for k, v in attrs}))
 
     def handle_endtag(self, tag: str) -> None:
-        if tag in GROUPS:
+        if tag in ROW_GROUPS | LISTS:
             self._end(tag)
         assert self.open[-1].tag == tag, f"</{tag}> closes <{self.open[-1].tag}>"
         self.open.pop()

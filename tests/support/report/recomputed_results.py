@@ -199,6 +199,7 @@ def recompute_bundle(verdict: Verdict) -> Result:
         figures |= recompute_naive_ratio(headline, board.max_power_w)
         peak_tflops = board.peak_tflops[result["implementation"]["precision"]]
         figures |= recompute_achieved_rate(headline, peak_tflops)
+        figures["highest_power_w"] = board.max_power_w
     cap_enforced = all(observed.cap_enforced for observed in bundle.figures.observed) and not any(
         f.rule == "X101" for f in verdict.findings
     )
