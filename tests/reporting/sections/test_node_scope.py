@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from conftest import Submissions
 from support.report.altered_runs import make_altered_run
-from support.report.report_runs import add_sweep, make_run_at_cap
+from support.report.report_runs import add_sweep, make_run_at_cap, on_one
 
 from reporting.collect import collect
 from reporting.page_model import PageModel, build_page_model
@@ -134,6 +134,23 @@ def test_peak_and_best_settings_are_those_of_caps_with_node_meters(
     gain = 100 * (1 - energies[best_cap_w] / energies[700])
     assert settings["energy"]["setting"] == f"{best_cap_w} W"
     assert settings["energy"]["gain"] == pytest.approx(gain)
+
+
+def test_scaling_compares_the_energy_of_whole_nodes(submissions: Submissions) -> None:
+    # A node draws power beside its accelerators, which more accelerators share.
+    many, one = make_altered_run(), on_one(make_altered_run(rate=0.95, power=0.9))
+    for seed, evidence in enumerate((many, one)):
+        add_node_power(evidence, seed=seed)
+    page = build_page(submissions, many, one)
+    energies = {
+        row["count"]: float(row["node_joules_per_item"] or 0)
+        for row in list_rows(page, f"{WORKLOAD}-nodes")
+    }
+    (of_boards,) = list_rows(page, f"{WORKLOAD}-scaling")
+    (of_nodes,) = list_node_rows(page, f"{WORKLOAD}-scaling")
+    assert of_nodes["energy_per_item_ratio"] == pytest.approx(energies[2] / energies[1])
+    assert of_nodes["energy_per_item_ratio"] != pytest.approx(of_boards["energy_per_item_ratio"])
+    assert of_nodes["speed_up"] == of_boards["speed_up"]
 
 
 def test_epochs_and_repeats_are_those_of_the_energy_of_whole_nodes(
