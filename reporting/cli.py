@@ -141,7 +141,7 @@ def main(
     from checker.output import OutputError
     from checker.selection import refuse_keyring
     from reporting.charts import ChartError
-    from reporting.charts.drawing import open_drawing
+    from reporting.charts.drawing import open_drawing, start_server
     from reporting.collect import (
         EvidenceChangedError,
         NothingFoundError,
@@ -161,7 +161,7 @@ def main(
             show_step("checking the bundles")
             shipped = list_shipped_figures(paths) if published else []
             # The server starts when this process works alone, and not while all cores check.
-            after_bundles = drawing.start_server if out else None
+            after_bundles = start_server if out else None
             collected = collect([*paths, *shipped], keyring, local, after_bundles)
             exports = Exports(tables, figures, 252 if width == "252" else 516)
             lines = _write_files(collected, earlier, out, exports, drawing) if out else []

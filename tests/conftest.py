@@ -213,6 +213,7 @@ def charts_drawn_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
     with (
         mock.patch.object(drawing, "_draw_table", draw_once),
         mock.patch.object(drawing, "open_drawing", open_drawing_here),
+        mock.patch.object(drawing, "start_server", lambda: None),
     ):
         yield
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
-from multiprocessing import forkserver, get_context
+from multiprocessing import forkserver, get_context, resource_tracker
 
 from checker.judging.cpu import count_cores
 from checker.judging.workers import block_sigint
@@ -22,11 +22,6 @@ class Drawing:
         self._pool = pool
         self._charts: dict[str, Future[list[DrawnChart]]] = {}
         self._scripts: Future[tuple[str, str]]
-
-    def start_server(self) -> None:
-        """Start the process that imports Altair for all others, without waiting for it."""
-        with block_sigint():
-            forkserver.ensure_running()
 
     def load_scripts(self) -> None:
         """Begin to load the scripts."""
@@ -81,6 +76,15 @@ def open_drawing() -> Iterator[Drawing]:
         finally:
             # After an interruption, do not draw the rest.
             pool.shutdown(cancel_futures=True)
+
+
+def start_server() -> None:
+    """Start the process that imports Altair for the processes that draw, without waiting for it.
+    Call it inside `open_drawing`."""
+    # Python unblocks SIGINT when it starts the resource tracker, so the tracker comes first.
+    resource_tracker.ensure_running()
+    with block_sigint():
+        forkserver.ensure_running()
 
 
 def _draw_table(table: ReportTable, texts: Mapping[str, ChartText] | None) -> list[DrawnChart]:

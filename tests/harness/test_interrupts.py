@@ -20,7 +20,7 @@ from checker.cli import check
 from checker.judging.workers import block_sigint
 from checker.terminal import run_program
 from reporting.charts import drawing
-from reporting.charts.drawing import open_drawing
+from reporting.charts.drawing import open_drawing, start_server
 from reporting.report_table import ReportTable
 
 ROOT = Path(__file__).parents[2]
@@ -147,6 +147,7 @@ def test_processes_that_draw_do_not_see_ctrl_c(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(drawing, "_draw_table", read_blocked_signals)
     tables = [ReportTable("a", "", (), ()), ReportTable("b", "", (), ())]
     with open_drawing() as processes:
+        start_server()
         processes.start(tables)
         blocked = processes.wait_for(tables)
     assert blocked == {"a": [signal.SIGINT], "b": [signal.SIGINT]}
