@@ -1,6 +1,7 @@
 """Helpers of the tests that kill runs and sweeps: a simulator with directories for runs on it, a
 full disk, and the moments of the kills."""
 
+import glob
 import os
 import random
 import resource
@@ -106,6 +107,13 @@ class Sandbox:
     @property
     def unfinished(self) -> list[Path]:
         return sorted(self.out.glob(".*.running"))
+
+
+def list_files(directory: Path, pattern: str) -> list[Path]:
+    """The files and directories below a directory that match a pattern. `Path.glob` fails where a
+    run renames or removes one of its directories meanwhile; this passes over it."""
+    names = glob.glob(pattern, root_dir=directory, recursive=True, include_hidden=True)  # noqa: PTH207
+    return [directory / name for name in names]
 
 
 def wait_for(

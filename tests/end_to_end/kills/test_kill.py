@@ -35,6 +35,7 @@ from support.kills import (
     fill_disk,
     find_processes,
     limit_files,
+    list_files,
     mount_small_disk,
     open_sandbox,
     read_command_line,
@@ -224,7 +225,7 @@ def test_sigterm_to_the_harness(sandbox, measure_duration, moment, accelerators)
 def has_finished(sandbox: Sandbox, pid: int | None) -> bool:
     """Whether the worker of that process id, which is dead now, had written all that it was to
     write."""
-    for path in sandbox.out.glob(".*.running/events.*.jsonl"):
+    for path in list_files(sandbox.out, ".*.running/events.*.jsonl"):
         with suppress(OSError):  # the run is over, and its directory gone
             events = [
                 json.loads(line) for line in path.read_text().splitlines() if line.endswith("}")

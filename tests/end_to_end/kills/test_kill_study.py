@@ -7,10 +7,11 @@ import random
 import signal
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from support.kills import KILLS, SEED, Sandbox, open_sandbox, wait_for
+from support.kills import KILLS, SEED, Sandbox, list_files, open_sandbox, wait_for
 
 from checker.engine import judge
 from harness.studies.plan import PLAN_FILE
@@ -40,8 +41,10 @@ def start_study(sandbox: Sandbox, *options: str) -> None:
 
 def list_entries(sandbox: Sandbox) -> list[dict]:
     """The finished entries of the unfinished study, without anchors."""
-    paths = sandbox.out.glob(".*.running/sessions/*/entries/*.json")
-    records = [json.loads(path.read_text()) for path in paths]
+    records = []
+    for path in list_files(sandbox.out, ".*.running/sessions/*/entries/*.json"):
+        with suppress(FileNotFoundError):  # the study is over, and its directory renamed
+            records.append(json.loads(path.read_text()))
     return [record for record in records if not record["is_anchor"]]
 
 
