@@ -102,24 +102,30 @@ def _make_styles(looks: Mapping[str, Look], legend_labels: Mapping[str, str]) ->
     lines = list(looks)
     # JSON is a literal of the expressions of Vega.
     labels = json.dumps(dict(legend_labels), ensure_ascii=False)
+    faint_lines = [line for line, look in looks.items() if look.provenance != "measured"]
+    legend = alt.Legend(
+        values=list(legend_labels),
+        labelExpr=f"({labels})[datum.label]",
+        # Symbols of dashed lines are too small to show the dashes.
+        symbolDash=[1, 0],
+        symbolOpacity=1,
+        symbolLimit=_MAX_LEGEND_ENTRIES,
+        labelFontSize=alt.ExprRef(f"width < {NARROW_PX} ? 10 : 12"),
+        # Vega cuts labels at 160 px. On a wide page there is more room.
+        labelLimit=alt.ExprRef("max(120, width - 20)"),
+        # Vega lays the legend out before it knows how much the axis takes of the width, so both
+        # widths must give the same number of columns.
+        columns=alt.ExprRef(f"width < {_TWO_COLUMNS_PX} ? 1 : 2"),
+    )
+    # Vega-Lite reads `encoding` of a legend, but its schema does not have it.
+    is_faint = f"indexof({json.dumps(faint_lines, ensure_ascii=False)}, datum.value) >= 0"
+    opacity = {"expr": f"{is_faint} ? {FAINT} : 1"}
+    legend["encoding"] = {"symbols": {"fillOpacity": {"value": opacity}}}
     return LineStyles(
         colour=alt.Scale(domain=lines, range=[look.colour for look in looks.values()]),
         shape=alt.Scale(domain=lines, range=[look.shape for look in looks.values()]),
         dash=alt.Scale(domain=lines, range=[look.dash for look in looks.values()]),
-        legend=alt.Legend(
-            values=list(legend_labels),
-            labelExpr=f"({labels})[datum.label]",
-            # Symbols of dashed lines are too small to show the dashes.
-            symbolDash=[1, 0],
-            symbolOpacity=1,
-            symbolLimit=_MAX_LEGEND_ENTRIES,
-            labelFontSize=alt.ExprRef(f"width < {NARROW_PX} ? 10 : 12"),
-            # Vega cuts labels at 160 px. On a wide page there is more room.
-            labelLimit=alt.ExprRef("max(120, width - 20)"),
-            # Vega lays the legend out before it knows how much the axis takes of the width, so both
-            # widths must give the same number of columns.
-            columns=alt.ExprRef(f"width < {_TWO_COLUMNS_PX} ? 1 : 2"),
-        ),
+        legend=legend,
     )
 
 

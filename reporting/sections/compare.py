@@ -274,8 +274,8 @@ def build_best_table(
         ]
     about = format_about(
         spread,
-        "Throughput is per accelerator. The best settings are those of all results; the control "
-        "bar leaves the rows whose best setting matches. ",
+        "Throughput is per accelerator. The best settings are those of all results; filters do not "
+        "change them. ",
     )
     title = f"{workload.title}: best at each cap"
     return ReportTable(

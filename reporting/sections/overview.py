@@ -73,8 +73,8 @@ def build_workloads_table(rows: Sequence[ResultRow]) -> ReportTable:
         )
     }
     about = (
-        "The fastest and the most efficient settings are those of all results of a standing, "
-        "whatever else the control bar chooses. The answer cards follow the control bar."
+        "The fastest and the most efficient settings are those of all results of a standing; other "
+        "filters do not change them."
     )
     groups, table_rows = tuple(cells), tuple(cells.values())
     return ReportTable("workloads", "Workloads", columns, table_rows, about, identities=groups)

@@ -1,9 +1,11 @@
 """Tables with rows for each kind of chart, for the tests of charts."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import altair
 import numpy as np
 from conftest import copy_evidence
 from support.report.row_chart_tables import list_row_chart_tables
@@ -14,6 +16,7 @@ from reporting.pareto import EfficiencyPoint, mark_points
 from reporting.report_table import Column, ReportTable
 from reporting.traces import build_trace_table
 from rules.bundle import Bundle
+from rules.bundle_format.records import Json
 from rules.metrics.power.profile import spread
 
 RATE, PER_JOULE, NODE = (
@@ -151,3 +154,14 @@ def list_charts() -> Iterator[Chart]:
     trace = build_trace_table(make_bundle(), "resnet50-train-trace-1")
     for table in (*CHART_TABLES, *list_row_chart_tables(), trace):
         yield from build_charts(table)
+
+
+def validate_spec(spec: Json) -> None:
+    """Raise altair.utils.schemapi.SchemaValidationError unless the spec follows the schema of
+    Vega-Lite, without the `encoding` of legends, which the schema leaves out."""
+
+    def omit_legend_encoding(fields: Json) -> Json:
+        is_legend = "symbolDash" in fields
+        return {k: v for k, v in fields.items() if not (is_legend and k == "encoding")}
+
+    altair.Chart.from_dict(json.loads(json.dumps(spec), object_hook=omit_legend_encoding))
