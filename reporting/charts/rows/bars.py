@@ -9,6 +9,7 @@ from reporting.charts.chart import Chart, name_sources
 from reporting.charts.rows.layout import (
     COMPARED,
     MAX_ROWS,
+    NAME,
     build_row_spec,
     note_limit,
     place_rows,
@@ -28,6 +29,10 @@ from reporting.report_table import ReportTable
 
 _LIMIT = "board_limit_percent"
 _HOLLOW = "Hollow points, last: the result is not compared; the tooltip gives the reason. "
+_BUNDLE_LETTERS = 6
+"""The end of the name of a bundle, which tells repeats apart: random letters in those of
+`bench-submit`."""
+_REPEATS = "The names of repeats end with the last letters of their bundle. "
 _SHADED = "Shaded: less than the board spread away from {}. "
 
 
@@ -45,9 +50,12 @@ def build_energy_chart(table: ReportTable) -> list[Chart]:
     styles = assign_styles(drawn_rows)
     runs = alt.Chart(alt.NamedData(table.id)).transform_filter(f"datum['{key}_low'] != null")
     base = place_rows(
-        runs.transform_calculate(held_back=f"{COMPARED} ? 0 : 1"),
+        runs.transform_calculate(held_back=f"{COMPARED} ? 0 : 1").transform_joinaggregate(
+            repeats="count()", groupby=["line", "cap_w"]
+        ),
         # The chart numbers its rows, because the table has another order.
         [alt.SortField("held_back"), alt.SortField(key)],
+        f"{NAME} + (datum.repeats > 1 ? ' · …' + slice(datum.bundle, -{_BUNDLE_LETTERS}) : '')",
     )
     limits = select_numbers(data, _LIMIT)
     standing, joules = _select_leaders(data, key)
@@ -71,13 +79,15 @@ def build_energy_chart(table: ReportTable) -> list[Chart]:
     if is_shaded:
         layers.insert(0, _shade_lowest(base, key, standing, make_axis))
     hollow_note = "" if all(map(_may_win, drawn_rows)) else _HOLLOW
+    names = {(row["line"], row["cap_w"]) for row in drawn_rows}
+    repeats_note = _REPEATS if len(names) < len(drawn_rows) else ""
     shaded_note = _SHADED.format(f"the lowest compared {standing} run") if is_shaded else ""
     return [
         Chart(
             f"{table.id}-energy",
             "Energy per item with 95 % intervals",
             f"{note_limit(len(data), 'runs, by energy')}Bars are 95 % intervals within one run. "
-            f"{shaded_note}{hollow_note}".strip(),
+            f"{repeats_note}{shaded_note}{hollow_note}".strip(),
             f"{table.get_column(key).label} of {len(drawn_rows)} runs with 95 % intervals. The "
             "table has the same values.",
             table,

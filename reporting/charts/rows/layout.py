@@ -38,10 +38,11 @@ Y_OF_ROWS = alt.Y(
     "place:O", title=None, axis=None, sort="ascending", scale=alt.Scale(type="band", padding=0)
 )
 """All rows have the same height, so that `build_row_spec` knows where their names are."""
-_NAME = "datum.line + (datum.cap_w == null ? '' : ' · ' + datum.cap_w + ' W')"
+NAME = "datum.line + (datum.cap_w == null ? '' : ' · ' + datum.cap_w + ' W')"
+"""The Vega expression of the name of a row: its line and cap."""
 
 
-def place_rows(base: Any, sort: list[alt.SortField] | None = None, name: str = _NAME) -> Any:
+def place_rows(base: Any, sort: list[alt.SortField] | None = None, name: str = NAME) -> Any:
     """Place each row of the data on a row of its own, in this order or that of the table. `name`
     is the Vega expression of its name."""
     return _put_on_rows(base.transform_window(place="row_number()", sort=sort or []), name)
@@ -58,7 +59,7 @@ def place_configurations(base: Any, key: str) -> Any:
     )
 
 
-def _put_on_rows(base: Any, name: str = _NAME) -> Any:
+def _put_on_rows(base: Any, name: str = NAME) -> Any:
     first_rows = base.transform_filter(f"datum.place <= {MAX_ROWS}").transform_calculate(name=name)
     return first_rows.encode(y=Y_OF_ROWS)
 

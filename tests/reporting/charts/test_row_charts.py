@@ -213,6 +213,20 @@ def test_name_of_a_row_is_shortened_from_its_beginning_only_if_it_is_wide_or_lon
     assert all((name in text) == is_whole and text.startswith("…") != is_whole for text in texts)
 
 
+def test_names_of_repeats_end_with_the_end_of_their_bundle() -> None:
+    table = make_energy_table(make_repeats())
+    rows = tuple(
+        {**row, "line": "single" if place == 4 else "repeats", "bundle": f"round/run-{place}abcde"}
+        for place, row in enumerate(table.rows)
+    )
+    chart = build_chart(replace(table, rows=rows), "-energy")
+    names = {text for text in read_texts(chart) if text.startswith(("single", "repeats"))}
+    assert names == {"single · 700 W", *(f"repeats · 700 W · …{n}abcde" for n in range(4))}
+    assert "last letters of their bundle" in chart.about
+    alone = replace(table, rows=rows[3:])
+    assert "last letters" not in build_chart(alone, "-energy").about
+
+
 def test_single_runs_have_no_chart_of_repeats() -> None:
     rows = [make_run_row(7500, BOARDS[0]), make_run_row(5000, BOARDS[1], batch_size=64)]
     assert build_charts(make_epochs_table(rows)) == []
