@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Submissions
+from support.bundles import make_serving_evidence, rederive
 from support.report.altered_runs import make_altered_run
 from support.report.report_runs import add_sweep, make_run_at_cap, on_one
 
@@ -14,6 +15,7 @@ from rules.testing.frames import EvidenceFrames
 from rules.testing.node_power import add_node_power, scale_power
 
 WORKLOAD = "resnet50-train"
+DAY_NS = 86_400 * 10**9
 
 
 def build_page(submissions: Submissions, *runs: EvidenceFrames) -> PageModel:
@@ -151,6 +153,46 @@ def test_scaling_compares_the_energy_of_whole_nodes(submissions: Submissions) ->
     assert of_nodes["energy_per_item_ratio"] == pytest.approx(energies[2] / energies[1])
     assert of_nodes["energy_per_item_ratio"] != pytest.approx(of_boards["energy_per_item_ratio"])
     assert of_nodes["speed_up"] == of_boards["speed_up"]
+
+
+def make_open_server(prompt_tokens: int, output_tokens: int) -> EvidenceFrames:
+    """A run of the good server with requests of other lengths, on the next day."""
+    evidence = make_serving_evidence(seed=8)
+    result, requests, batches = evidence.result, evidence.requests, evidence.batches
+    assert requests is not None
+    result["standing"] = "open"
+    lengths = {"prompt_tokens": prompt_tokens, "output_tokens": output_tokens}
+    usual_tokens = result["settings"]["requests"]["output_tokens"]
+    result["settings"]["requests"].update(lengths)
+    result["implementation"]["input_shape"] = [prompt_tokens]
+    requests[list(lengths)] = list(lengths.values())
+    batches["items"] = batches["items"] // usual_tokens * output_tokens
+    for count in ("client_output_tokens", "server_output_tokens"):
+        result["tally"][count] = result["tally"][count] // usual_tokens * output_tokens
+    for key in ("started_at", "ended_at"):
+        result[key] = result[key].replace("2026-01-01", "2026-01-02")
+    for clock in result["clocks"]:
+        clock["wall_ns"] += DAY_NS
+    return evidence
+
+
+def test_energy_by_kind_of_token_is_that_of_whole_nodes(submissions: Submissions) -> None:
+    runs = make_serving_evidence(), make_open_server(256, 640)
+    for seed, evidence in enumerate(runs):
+        add_node_power(evidence, seed=seed)
+        rederive(evidence)
+        submissions.add(evidence, f"20260101T000000Z-run-{seed}")
+    page = build_page_model(collect([submissions.root]), Path.as_posix)
+    energies = {
+        row["standing"]: row["node_joules_per_item"]
+        for row in list_rows(page, "llama3-8b-serve-nodes")
+    }
+    (of_boards,) = list_rows(page, "llama3-8b-serve-tokens")
+    (of_nodes,) = list_node_rows(page, "llama3-8b-serve-tokens")
+    assert of_nodes["input_j"] != pytest.approx(of_boards["input_j"])
+    for standing, ratio in (("closed", 1024 / 512), ("open", 256 / 640)):
+        joules = of_nodes["input_j"] * ratio + of_nodes["output_j"]
+        assert joules == pytest.approx(energies[standing])
 
 
 def test_epochs_and_repeats_are_those_of_the_energy_of_whole_nodes(
