@@ -135,13 +135,10 @@ def place_labels(
     for point in points:
         if not point.label:
             continue
-        # Most of a thousand obstacles are too far away to matter.
-        area = _enclose_places(point, plot)
-        near_obstacles = [obstacle for obstacle in obstacles if area.overlaps(obstacle, plot)]
         free_places = (
             (box, leader)
             for box, leader in _list_places(point, plot)
-            if box.is_inside(plot) and _is_free(box, leader, point, near_obstacles, plot)
+            if box.is_inside(plot) and _is_free(box, leader, point, obstacles, plot)
         )
         place = _choose_place(free_places, segments, plot)
         if place is None:
@@ -156,9 +153,10 @@ def place_labels(
 def _is_free(
     box: _Box, leader: _Leader | None, point: PlotPoint, obstacles: list[_Box], plot: Plot
 ) -> bool:
-    """Whether a label and its leader overlap none of the obstacles."""
+    """Whether a label and its leader overlap none of the obstacles. Moves an obstacle that they
+    overlap to the front, because the next places of the label likely overlap it too."""
     for part in _list_parts(box, leader, point):
-        for obstacle in obstacles:
+        for index, obstacle in enumerate(obstacles):
             # A leader begins at its point.
             is_end = (
                 part is not box
@@ -166,6 +164,7 @@ def _is_free(
                 and obstacle.y_px == point.y_px
             )
             if not is_end and part.overlaps(obstacle, plot):
+                obstacles.insert(0, obstacles.pop(index))
                 return False
     return True
 
@@ -188,18 +187,10 @@ def _list_parts(box: _Box, leader: _Leader | None, point: PlotPoint) -> list[_Bo
     ]
 
 
-def _enclose_places(point: PlotPoint, plot: Plot) -> _Box:
-    """The box around all places of a label, with their leaders."""
-    half_width_px, half_height_px = _measure_half_size_px(point, plot)
-    reach_px = point.radius_px + max(_LEADER_GAPS_PX)
-    return _Box(
-        point.x_share, 0, point.y_px, reach_px + 2 * half_width_px, reach_px + 2 * half_height_px
-    )
-
-
 def _list_places(point: PlotPoint, plot: Plot) -> Iterator[tuple[_Box, _Leader | None]]:
     """The places around a point, the nearest first, and the leaders of those apart from it."""
-    half_width_px, half_height_px = _measure_half_size_px(point, plot)
+    half_width_px = _estimate_width_px(point.label, plot.font_px) / 2
+    half_height_px = plot.font_px * _LINE_SHARE / 2
     for gap_px in (*_GAPS_PX, *_LEADER_GAPS_PX):
         for x_side, y_side in _SIDES:
             # At a corner, the box touches the point with its own corner.
@@ -218,12 +209,9 @@ def _list_places(point: PlotPoint, plot: Plot) -> Iterator[tuple[_Box, _Leader |
             yield box, None if is_beside else _make_leader(box, dy_px, point.radius_px)
 
 
-def _measure_half_size_px(point: PlotPoint, plot: Plot) -> tuple[float, float]:
-    """Half the estimated width and half the height of the label of a point."""
-    shares = (
-        _NARROW_SHARE if letter in _NARROW_LETTERS else _LETTER_SHARE for letter in point.label
-    )
-    return sum(shares) * plot.font_px / 2, plot.font_px * _LINE_SHARE / 2
+def _estimate_width_px(text: str, font_px: float) -> float:
+    shares = (_NARROW_SHARE if letter in _NARROW_LETTERS else _LETTER_SHARE for letter in text)
+    return sum(shares) * font_px
 
 
 def _make_leader(box: _Box, dy_px: float, radius_px: float) -> _Leader:
