@@ -81,6 +81,8 @@ class LineStyles:
     shape: alt.Scale
     dash: alt.Scale
     legend: alt.Legend
+    fill_legend: alt.Legend
+    """The same for the channel `fill`, with symbols as faint as the points."""
 
 
 def assign_styles(data: Data) -> LineStyles:
@@ -102,7 +104,6 @@ def _make_styles(looks: Mapping[str, Look], legend_labels: Mapping[str, str]) ->
     lines = list(looks)
     # JSON is a literal of the expressions of Vega.
     labels = json.dumps(dict(legend_labels), ensure_ascii=False)
-    faint_lines = [line for line, look in looks.items() if look.provenance != "measured"]
     legend = alt.Legend(
         values=list(legend_labels),
         labelExpr=f"({labels})[datum.label]",
@@ -117,15 +118,19 @@ def _make_styles(looks: Mapping[str, Look], legend_labels: Mapping[str, str]) ->
         # widths must give the same number of columns.
         columns=alt.ExprRef(f"width < {_TWO_COLUMNS_PX} ? 1 : 2"),
     )
-    # Vega-Lite reads `encoding` of a legend, but its schema does not have it.
+    fill_legend = legend.copy()
+    faint_lines = [line for line, look in looks.items() if look.provenance != "measured"]
     is_faint = f"indexof({json.dumps(faint_lines, ensure_ascii=False)}, datum.value) >= 0"
     opacity = {"expr": f"{is_faint} ? {FAINT} : 1"}
-    legend["encoding"] = {"symbols": {"fillOpacity": {"value": opacity}}}
+    # Vega-Lite reads `encoding` of a legend, but its schema does not have it. With it in several of
+    # the legends that it merges, it warns of a conflict.
+    fill_legend["encoding"] = {"symbols": {"fillOpacity": {"value": opacity}}}
     return LineStyles(
         colour=alt.Scale(domain=lines, range=[look.colour for look in looks.values()]),
         shape=alt.Scale(domain=lines, range=[look.shape for look in looks.values()]),
         dash=alt.Scale(domain=lines, range=[look.dash for look in looks.values()]),
         legend=legend,
+        fill_legend=fill_legend,
     )
 
 
@@ -214,7 +219,9 @@ def draw_points(
     legend_spec = styles.legend if legend else None
     return base.mark_point(strokeWidth=1.5, opacity=1, tooltip={"content": "data"}).encode(
         stroke=alt.Stroke(f"{field}:N", scale=styles.colour, legend=legend_spec),
-        fill=alt.Fill(f"{field}:N", scale=styles.colour, legend=legend_spec),
+        fill=alt.Fill(
+            f"{field}:N", scale=styles.colour, legend=styles.fill_legend if legend else None
+        ),
         shape=alt.Shape(f"{field}:N", scale=styles.shape, legend=legend_spec),
         fillOpacity=alt.FillOpacityValue(
             1,
