@@ -39,6 +39,9 @@ _SETTING_SHAPES = {
     "fp8": "cross",
     # Of studies of models: engine and precision.
     "cudagraph bf16": "circle",
+    "cudagraph tf32": "square",
+    "cudagraph fp32": "triangle-right",
+    "compile bf16": "triangle-down",
     "eager tf32-conv": "square",
     "tensorrt fp16": "diamond",
 }

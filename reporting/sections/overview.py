@@ -180,6 +180,7 @@ def build_findings_table(
         Column("rule", "rule"),
         Column("severity", "severity"),
         Column("title", "title"),
+        Column("findings", "findings in passed bundles", "", "count"),
         Column("accepted", "passed bundles with this finding", "", "count"),
         Column("rejected", "failed bundles with this finding", "", "count"),
     )
@@ -189,6 +190,7 @@ def build_findings_table(
             "rule": rule,
             "severity": str(finding.severity),
             "title": rule_book[rule].page.splitlines()[0] if rule in rule_book else finding.message,
+            "findings": sum(f.rule == rule for findings in passed_findings for f in findings),
             "accepted": sum(any(f.rule == rule for f in findings) for findings in passed_findings),
             "rejected": sum(any(f.rule == rule for f in findings) for findings in failed_findings),
         }

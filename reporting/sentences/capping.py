@@ -26,6 +26,8 @@ _STATED_CAP_W = 500.0
 energy."""
 _MAX_EFFECTS = 4
 """Measured effects in a sentence."""
+_MAX_PAIRS = 3
+"""Series whose savings a sentence names one by one."""
 
 
 @dataclass(frozen=True)
@@ -199,15 +201,22 @@ def list_peak_effects(rows: Sequence[ResultRow]) -> list[PrintedEffect]:
     ]
 
 
-def describe_peak_range(effects: Sequence[PrintedEffect], item: str) -> str:
-    """What published series save and lose at their peaks: `the curves of H100 and H200 peak at 24 %
-    to 52 % less energy per image, with 11 % to 25 % less throughput`."""
-    saving = format_percent_range([effect.joules_percent for effect in effects])
-    loss = format_percent_range([effect.rate_percent for effect in effects])
-    return (
-        f"the curves of {name_boards(effects)} peak at {saving} less energy per {item}, with "
-        f"{loss} less throughput"
-    )
+def pair_peak_effects(effects: Sequence[PrintedEffect], energy: str, link: str) -> str:
+    """What published series save and lose at their peaks: `52 % less energy with 11 % less
+    throughput (H100) and 24 % with 25 % (H200)`, where `energy` is `less energy` and `link` is
+    `with`. The ranges of both if the series are many."""
+    if len(effects) > _MAX_PAIRS:
+        saving = format_percent_range([effect.joules_percent for effect in effects])
+        loss = format_percent_range([effect.rate_percent for effect in effects])
+        return f"{saving} {energy} {link} {loss} less throughput ({name_boards(effects)})"
+    pairs = []
+    for effect in effects:
+        saving, loss = format_percent(effect.joules_percent), format_percent(effect.rate_percent)
+        pair = f"{saving} {link} {loss}"
+        if effect is effects[0]:
+            pair = f"{saving} {energy} {link} {loss} less throughput"
+        pairs.append(f"{pair} ({effect.model})")
+    return join_words(pairs)
 
 
 def name_boards(effects: Sequence[PrintedEffect]) -> str:
@@ -247,7 +256,8 @@ def describe_printed_effects(rows: Sequence[ResultRow], item: str) -> str:
         for effect in by_board
     ]
     if len(peaks := list_peak_effects(rows)) > 1:
-        parts.append(describe_peak_range(peaks, item))
+        pairs = pair_peak_effects(peaks, f"less energy per {item}", "with")
+        parts.append(f"the curves peak at {pairs}")
     has_shapes = any(row.comparison == "shape" for row in rows)
     shape = " Only the shapes of these curves are compared, not their levels." if has_shapes else ""
     return (

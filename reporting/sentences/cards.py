@@ -62,11 +62,17 @@ class Leader:
 
     @property
     def repeats(self) -> str:
-        """`4 runs on 4 boards, ± over runs`; empty for a published figure."""
+        """`4 runs on 4 boards`; empty for a published figure."""
         if self.runs is None or self.boards is None:
             return ""
-        repeats = f"{count_nouns(self.runs, 'run')} on {count_nouns(self.boards, 'board')}"
-        return f"{repeats}, ±{NO_BREAK}{'over runs' if self.runs > 1 else 'within this run'}"
+        return f"{count_nouns(self.runs, 'run')} on {count_nouns(self.boards, 'board')}"
+
+    @property
+    def basis(self) -> str:
+        """What the interval is over: `± over runs`; empty for a published figure."""
+        if self.runs is None:
+            return ""
+        return f"±{NO_BREAK}{'over runs' if self.runs > 1 else 'within this run'}"
 
 
 @dataclass(frozen=True)
@@ -76,6 +82,7 @@ class AnswerCard:
     workload: str
     title: str
     item: str
+    """The item in sentences."""
     sentence: str
     closed: Leader | None
     open: Leader | None
@@ -110,7 +117,7 @@ def build_card(
     return AnswerCard(
         workload=workload.id,
         title=workload.title,
-        item=workload.item,
+        item=workload.item_name,
         sentence=_write_answer(workload, rows, leaders),
         closed=leaders["closed"],
         open=leaders["open"],
@@ -156,7 +163,7 @@ def _make_leader(
         batch=name_batch(row, workload) if is_measured else "",
         runs=setting.runs,
         boards=setting.boards,
-        default_note=describe_default(setting.rows[0], sweeps, spread, workload.item)
+        default_note=describe_default(setting.rows[0], sweeps, spread, workload.item_name)
         if is_measured
         else "",
         ties=_describe_ties(choice, workload) if is_measured else "",
@@ -211,15 +218,16 @@ def _write_answer(
 ) -> str:
     """Closed results first. Without them it names open results as open, then published ones."""
     published = leaders["published"]
-    subject = f"Lowest energy per {workload.item} on {workload.title}"
+    subject = f"Lowest energy per {workload.item_name} on {workload.title}"
+    closed = ", closed results" if leaders["open"] else ""
     for standing, prefix in (("closed", ""), ("open", "No closed result. Open: ")):
         if leader := leaders[standing]:
-            begin = subject if not prefix else f"{prefix}{subject[0].lower()}{subject[1:]}"
+            begin = f"{prefix}{subject[0].lower()}{subject[1:]}" if prefix else subject + closed
             caps = _describe_caps(rows, leader)
             ties = f"; {leader.ties[0].lower()}{leader.ties[1:]}" if leader.ties else "."
             answer = (
                 f"{begin}: {leader.name}, {leader.energy.text_with_interval} {leader.cap}{caps} "
-                f"({leader.repeats}){ties} {_describe_peaks(rows)}"
+                f"({leader.repeats}, {leader.basis}){ties} {_describe_peaks(rows)}"
             )
             return answer.strip()
     demo_runs = sum(row.standing == "demo" for row in rows)

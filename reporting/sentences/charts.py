@@ -18,6 +18,7 @@ from reporting.sentences.capping import (
     list_effects,
     list_peak_effects,
     name_boards,
+    pair_peak_effects,
 )
 from reporting.sentences.chart_columns import (
     describe_ranges,
@@ -92,8 +93,8 @@ def list_titles(
     }
     effects = [effect for sweep in sweeps for effect in list_effects(sweep, spread)]
     titles |= {
-        f"{workload.id}-results-caps": _write_cap_title(effects, workload.item)
-        or _write_printed_cap_title(rows, workload.item)
+        f"{workload.id}-results-caps": _write_cap_title(effects, workload.item_name)
+        or _write_printed_cap_title(rows, workload.item_name)
         or _write_one_cap_title(rows, submitted),
         f"{workload.id}-results-saving": _write_saving_title(effects)
         or _write_printed_saving_title(rows),
@@ -101,7 +102,7 @@ def list_titles(
     for axis in AXES:
         best_values = find_best_values(axis, submitted, spread)
         if len(best_values) == 1:
-            title = capitalize(describe_best_value(best_values[0], workload.item))
+            title = capitalize(describe_best_value(best_values[0], workload.item_name))
             titles[f"{workload.id}-{axis.name}-efficiency"] = title
             # The chart of servers shows the same runs over their requests in flight.
             if axis.name == "concurrency":
@@ -166,13 +167,9 @@ def _write_printed_saving_title(rows: Sequence[ResultRow]) -> str:
     effects = list_peak_effects(rows)
     if not effects:
         return ""
-    saving = format_percent_range([effect.joules_percent for effect in effects])
-    loss = format_percent_range([effect.rate_percent for effect in effects])
     caps = "cap saves" if len(effects) == 1 else "caps save"
-    return (
-        f"Published {name_boards(effects)}: the most efficient {caps} {saving} of the energy for "
-        f"{loss} less throughput"
-    )
+    pairs = pair_peak_effects(effects, "of the energy", "for")
+    return f"Published: the most efficient {caps} {pairs}"
 
 
 def _write_energy_title(workload: Workload, rows: Sequence[ResultRow], spread: ReportSpread) -> str:
@@ -180,11 +177,11 @@ def _write_energy_title(workload: Workload, rows: Sequence[ResultRow], spread: R
     choice = choose_setting(rows, "closed", spread)
     if choice is None:
         return ""
-    prefix, item = _name_standing(rows), workload.item
+    prefix, item = _name_standing(rows), workload.item_name
     if choice.ties:
         count = len(choice.ties) + 1
         return f"{prefix}{count} settings cannot be told apart as those of least energy per {item}"
-    amount = format_amount(get_joules(choice.best), f"J/{item}", choice.best.runs)
+    amount = format_amount(get_joules(choice.best), f"J/{workload.item}", choice.best.runs)
     name = name_setting(choice.best.mean)
     if choice.is_alone:
         return f"{prefix}{name} is the only compared setting: {amount.text}"

@@ -4,9 +4,8 @@ from dataclasses import dataclass
 
 from reporting.report_table import NO_BREAK, format_number
 from reporting.sections.planning import DEFAULTS
-from reporting.sentences.words import name_items
 from rules.metrics.comparison import site_kwh
-from rules.workloads import Workload
+from rules.workloads import Workload, pluralize_item
 
 _AMOUNTS = f"{{eur}}{NO_BREAK}EUR and {{gco2e}}{NO_BREAK}g{NO_BREAK}CO2e"
 COST_SENTENCE = (
@@ -50,4 +49,4 @@ class Cost:
 
 def estimate_cost(workload: Workload, joules_per_item: float, is_of_nodes: bool = False) -> Cost:
     """The cost of a million items of a workload."""
-    return Cost(f"A million {name_items(workload)}", joules_per_item, is_of_nodes)
+    return Cost(f"A million {pluralize_item(workload.item_name)}", joules_per_item, is_of_nodes)

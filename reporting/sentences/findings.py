@@ -32,7 +32,7 @@ from reporting.sentences.words import (
 )
 from rules.metrics.comparison import relative_percent
 from rules.metrics.power.profile import NODE_ACCELERATORS, NODE_OVERHEAD_W, with_node_overhead
-from rules.workloads import Workload
+from rules.workloads import Workload, pluralize_item
 
 NO_OTHER_SOURCES = OtherSources()
 
@@ -118,13 +118,13 @@ def _describe_capping(
     """One sentence on measured effects, and one on printed ones."""
     effects = [effect for sweep in sweeps for effect in list_effects(sweep, spread)]
     if effects:
-        measured = describe_measured_effects(effects, workload.item)
+        measured = describe_measured_effects(effects, workload.item_name)
     elif sweeps:
         measured = "No measured cap may be compared with the default cap."
     else:
         with_meter = " with a node meter" if any(row.is_of_nodes for row in rows) else ""
         measured = f"No run{with_meter} measured a lower cap."
-    printed = describe_printed_effects(rows, workload.item)
+    printed = describe_printed_effects(rows, workload.item_name)
     return [measured, printed] if printed else [measured]
 
 
@@ -154,7 +154,7 @@ def _describe_published(
         f"for {escape_invisible(printed.model)} {format_cap(printed.cap_w)}.",
         _compare_with_printed(row, printed_per_s, workload),
     ]
-    nearest = _find_nearest(rows, row, printed_per_s)
+    nearest = _find_nearest(rows, row, printed)
     if nearest is not None:
         sentences.append(_compare_with_printed(nearest, printed_per_s, workload))
         if differences := _list_differences(row, nearest, workload):
@@ -173,10 +173,10 @@ def _compare_with_printed(row: ResultRow, printed_per_s: float, workload: Worklo
 
 
 def _find_nearest(
-    rows: Sequence[ResultRow], leader: ResultRow, printed_per_s: float
+    rows: Sequence[ResultRow], leader: ResultRow, printed: ResultRow
 ) -> ResultRow | None:
-    """The measured setting of the same board and cap whose throughput is nearest to the printed
-    one; None if that is the leader."""
+    """The measured setting of the same board and cap that is nearest to the printed one: with the
+    settings of the paper, else by throughput. None if that is the leader."""
     candidates = [
         setting.mean
         for setting in join_repeats(
@@ -188,9 +188,11 @@ def _find_nearest(
         )
     ]
 
-    def get_distance(row: ResultRow) -> float:
+    printed_per_s = printed.items_per_s_per_accelerator.value
+
+    def get_distance(row: ResultRow) -> tuple[bool, float]:
         ratio = row.items_per_s_per_accelerator.value / printed_per_s
-        return max(ratio, 1 / ratio)
+        return PAPERS.get(row.variant or "") != printed.paper, max(ratio, 1 / ratio)
 
     nearest = min([leader, *candidates], key=get_distance)
     return None if nearest is leader else nearest
@@ -249,7 +251,7 @@ def _explain_no_comparison(rows: Sequence[ResultRow], leader: ResultRow) -> list
 def _describe_cost(workload: Workload, leader: Setting) -> AnsweredQuestion:
     """Cost and carbon of the leader under the default assumptions of the what-if analysis."""
     joules = get_joules(leader).value
-    question = f"What do a million {name_items(workload)} cost?"
+    question = f"What do a million {pluralize_item(workload.item_name)} cost?"
     cost = estimate_cost(workload, joules, leader.mean.is_of_nodes)
     return AnsweredQuestion("cost", question, (cost.sentence,), joules)
 

@@ -92,7 +92,7 @@ def describe_operating_point(
     if best_values := find_best_values(axis, rows, spread):
         return limit_sentences(
             [
-                f"{best.sweep}: {describe_best_value(best, workload.item)}, "
+                f"{best.sweep}: {describe_best_value(best, workload.item_name)}, "
                 f"{format_value_with_unit(best.joules_per_item, f'J/{workload.item}')}."
                 for best in best_values
             ],

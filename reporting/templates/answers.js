@@ -12,18 +12,14 @@
     return { best, ties: others.filter((row) => compareFigures(row, best, "joules_per_item") !== "higher") };
   }
 
+  const getUnit = (workload, column) => tables[`${workload}-results`].columns.find(({ key }) => key === column).unit;
+
   // The energy of a setting: value, half of its interval, and unit.
   function describeEnergy(row) {
-    const { unit } = tables[`${row.workload}-results`].columns.find(({ key }) => key === "joules_per_item");
+    const unit = getUnit(row.workload, "joules_per_item");
     const value = text({ key: "joules_per_item", digits: 4 }, row);
     const { joules_per_item_low: low, joules_per_item_high: high } = row;
     return { value, half: typeof low === "number" ? ((high - low) / 2).toFixed((value.split(".")[1] ?? "").length) : "", unit };
-  }
-
-  // The item of a workload, and its plural.
-  function nameItems(workload) {
-    const units = Object.fromEntries(tables[`${workload}-results`].columns.map(({ key, unit }) => [key, unit]));
-    return [units.joules_per_item.split("/")[1], units.items_per_joule.split("/")[0]];
   }
 
   // The mean over the runs of a setting.
@@ -34,7 +30,16 @@
     return runs.reduce((sum, run) => sum + run.items_per_joule, 0) / runs.length;
   }
 
-  const describeRepeats = (row) => (row.runs ? `${countNouns(row.runs, "run")} on ${countNouns(row.boards_n, "board")}, ±${NO_BREAK}${row.runs > 1 ? "over runs" : "within this run"}` : "");
+  const describeRepeats = (row) => `${countNouns(row.runs, "run")} on ${countNouns(row.boards_n, "board")}`;
+  const describeBasis = (row) => `±${NO_BREAK}${row.runs > 1 ? "over runs" : "within this run"}`;
+
+  // Runs and boards of a setting, with a link to the bundle of each of several runs, and what its interval is over.
+  function linkRepeats(row) {
+    if (!row.runs) return [];
+    const bundles = row.bundle.split(" ");
+    const links = bundles.flatMap((bundle, n) => [n ? ", " : " (", element("a", { className: "short", href: bundle, textContent: n + 1 })]);
+    return [`; ${describeRepeats(row)}`, ...(links.length > 2 ? [...links, ")"] : []), `, ${describeBasis(row)}`];
+  }
 
   function describeTies({ best, ties }) {
     if (!ties.length) return "";
@@ -47,21 +52,21 @@
     return `It cannot be told apart from ${ties.length === 1 ? "" : `${countNouns(ties.length, "other setting")}, such as `}${name} with ${value}${NO_BREAK}${unit}.`;
   }
 
-  function writeLeader(choice, isFirst) {
+  function writeLeader(choice, item, isFirst) {
     const row = choice.best;
     const energy = describeEnergy(row);
-    const [, items] = nameItems(row.workload);
-    const amount = element("a", { className: "amount", href: row.bundle?.split(" ")[0] ?? row.url ?? `#${row.workload}-results` }, energy.value,
+    const bundle = row.bundle?.includes(" ") ? null : row.bundle;
+    const amount = element("a", { className: "amount", href: bundle ?? row.url ?? `#${row.workload}-results` }, energy.value,
       ...(energy.half ? [" ", element("small", { textContent: `± ${energy.half}` })] : []), ` ${energy.unit}`);
     const efficiency = text({ key: "value", digits: 4 }, { value: averageEfficiency(row), value_kind: row.joules_per_item_kind });
-    const facts = [`${row.name} ${nameCap(row)}`, `${efficiency}${NO_BREAK}${items}/J`, `${text({ key: "items_per_s_per_accelerator", digits: 4 }, row)}${NO_BREAK}${items}/s per accelerator`, describeRepeats(row)];
+    const facts = [`${row.name} ${nameCap(row)}`, `${efficiency}${NO_BREAK}${getUnit(row.workload, "items_per_joule")}`, `${text({ key: "items_per_s_per_accelerator", digits: 4 }, row)}${NO_BREAK}${getUnit(row.workload, "items_per_s_per_accelerator")}`];
     const leader = element("div", { className: "leader" },
       element("p", {}, element("span", { className: "standing", textContent: row.standing }), " ", amount),
-      element("p", { textContent: facts.filter(Boolean).join("; ") }));
+      element("p", {}, facts.join("; "), ...linkRepeats(row)));
     if (!isFirst) return leader;
     const cost = element("span", { "data-brief": "", "data-joules-per-item": row.joules_per_item });
     const cautions = row.standing === "published" ? [ASSUMED_POWER, row.caution] : [describeTies(choice), row.trust && `Trust: ${row.trust}.`];
-    leader.append(element("p", {}, `A million ${items}: `, cost), element("p", { className: "aside", textContent: cautions.filter(Boolean).join(" ") }));
+    leader.append(element("p", {}, `A million ${item}s: `, cost), element("p", { className: "aside", textContent: cautions.filter(Boolean).join(" ") }));
     return leader;
   }
 
@@ -76,16 +81,18 @@
   }
 
   // The answer on the first of the choices, which are those of one workload.
-  function writeAnswer([choice], title) {
+  function writeAnswer({ choices: [choice, second], title, item }) {
     const row = choice.best;
     const { value, half, unit } = describeEnergy(row);
-    const subject = `owest energy${isNodeScope ? " of whole nodes" : ""} per ${nameItems(row.workload)[0]} on ${title}${conditions.size ? ", of the chosen results" : ""}: `;
+    const closed = row.standing === "closed" && second?.best.standing === "open" ? "closed results" : "";
+    const results = conditions.size ? `, of the chosen ${closed || "results"}` : closed && `, ${closed}`;
+    const subject = `owest energy${isNodeScope ? " of whole nodes" : ""} per ${item} on ${title}${results}: `;
     const match = conditions.size ? " matches the choices" : "";
     const begin = { closed: `L${subject}`, open: `No closed result${match}. Open: l${subject}`, published: `No measured result${match}. Published: l${subject}` }[row.standing];
     const amount = `${value}${half && `${NO_BREAK}±${NO_BREAK}${half}`}${NO_BREAK}${unit}`;
-    const repeats = describeRepeats(row);
+    const repeats = row.runs ? ` (${describeRepeats(row)}, ${describeBasis(row)})` : "";
     const end = row.standing === "published" ? ASSUMED_POWER : describeTies(choice);
-    return `${begin}${row.name}, ${amount} ${nameCap(row)}${repeats && ` (${repeats})`}. ${end}`.trim();
+    return `${begin}${row.name}, ${amount} ${nameCap(row)}${repeats}. ${end}`.trim();
   }
 
   // Returns a function that writes answer and cards for the present choices.
@@ -100,11 +107,11 @@
       const choices = STANDINGS.map((standing) => chooseSetting(left.filter((row) => row.standing === standing))).filter(Boolean);
       const results = objects(`${card.dataset.workload}-results`).filter((row) => matches(row));
       const missing = isNodeScope && !results.length ? "No figure of whole nodes." : "No compared result matches the choices.";
-      card.replaceChildren(heading, ...(choices.length ? choices.map((choice, n) => writeLeader(choice, n === 0)) : [element("p", { textContent: missing })]));
+      card.replaceChildren(heading, ...(choices.length ? choices.map((choice, n) => writeLeader(choice, card.dataset.item, n === 0)) : [element("p", { textContent: missing })]));
       const excluded = describeExcluded(results);
       if (excluded) card.append(element("p", { className: "aside", textContent: excluded }));
       card.hidden = !results.length && conditions.size > 0;
-      return { choices, title: heading.textContent };
+      return { choices, title: heading.textContent, item: card.dataset.item };
     }
 
     return () => {
@@ -120,6 +127,6 @@
       // Closed results first, then open and published ones, each in the order of the cards.
       const byStanding = STANDINGS.map((standing) => answered.find(({ choices }) => choices[0].best.standing === standing));
       const first = byStanding.find(Boolean);
-      answer.textContent = first ? writeAnswer(first.choices, first.title) : `No compared result ${isNodeScope ? `has figures of whole nodes${conditions.size ? " and matches the choices" : ""}` : "matches the choices"}.`;
+      answer.textContent = first ? writeAnswer(first) : `No compared result ${isNodeScope ? `has figures of whole nodes${conditions.size ? " and matches the choices" : ""}` : "matches the choices"}.`;
     };
   }

@@ -186,7 +186,8 @@
       const isWhole = places.length === rows.length;
       for (const button of saveAllButtons) button.hidden = isWhole;
       const rest = isWhole ? "" : `${grouped(String(places.length))} of `;
-      count.value = `${rest}${grouped(String(rows.length))} row${rows.length === 1 ? "" : "s"}${more.hidden ? "" : `, first ${maxRows} shown`}`;
+      const reason = searchBox.value.trim() ? "; a search finds whole words and whole numbers" : "; none matches the choices";
+      count.value = `${rest}${grouped(String(rows.length))} row${rows.length === 1 ? "" : "s"}${more.hidden ? "" : `, first ${maxRows} shown`}${places.length ? "" : reason}`;
     }
 
     // Updates the cells of the given columns in one row.

@@ -108,7 +108,7 @@ def _list_served(rows: Sequence[ResultRow]) -> Iterator[OwnModel]:
         yield OwnModel(
             release,
             _get_domain(workload),
-            f"output {workload.item}",
+            workload.item_name,
             workload.full.flops_per_item / 1e9,
             row.joules_per_item.value,
             row.accelerator,

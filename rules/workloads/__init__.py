@@ -129,6 +129,11 @@ class Workload:
         """Whether the runs are control runs."""
         return self.mode == "control"
 
+    @property
+    def item_name(self) -> str:
+        """The item in sentences: what a server counts is its output tokens."""
+        return f"output {self.item}" if self.mode == "inference" else self.item
+
     def item_of(self, size: str) -> str:
         """Return the unit of work of a size. Raises KeyError if the workload does not have it."""
         return self.size(size).item or self.item

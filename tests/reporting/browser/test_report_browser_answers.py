@@ -67,9 +67,30 @@ def test_cards_and_answer_name_the_least_energy_of_the_chosen_settings(shared_pa
                 assert parse_number(text) == pytest.approx(energy, rel=1e-3)
         answer = page.locator(".answer").inner_text()
         first = next(iter(cards.values()))
-        assert first[0][1] in answer and "of the chosen results" in answer, label
+        has_both = [standing for standing, _ in first[:2]] == ["closed", "open"]
+        chosen = f"of the chosen {'closed ' if has_both else ''}results"
+        assert first[0][1] in answer and chosen in answer, label
         choose(page, label, "")
     assert read_answers(page) == before
+
+
+def test_mean_of_several_runs_links_to_each_of_their_bundles(shared_page: Any) -> None:
+    page = shared_page
+    settings = [row for row in read_rows(page, "what-if") if row["standing"] == "closed"]
+    counts = []
+    for provenance in ("", "measured"):
+        choose(page, "provenance", provenance)
+        for workload in {row["workload"] for row in settings}:
+            rows = [row for row in settings if row["workload"] == workload]
+            bundles = min(rows, key=lambda row: row[JOULES])["bundle"].split()
+            leader = page.locator(f'.card[data-workload="{workload}"] .leader').first
+            links = leader.locator("a").evaluate_all(
+                "links => links.map(l => l.getAttribute('href'))"
+            )
+            assert links == (bundles if len(bundles) == 1 else [f"#{workload}-results", *bundles])
+            counts.append(len(bundles))
+    choose(page, "provenance", "")
+    assert min(counts) == 1 and max(counts) > 1
 
 
 def test_cost_in_a_card_is_that_of_the_chosen_setting(shared_page: Any) -> None:

@@ -170,7 +170,7 @@ def test_reader_finds_what_publications_say_that_the_node_adds(page: Any) -> Non
 def test_reader_finds_the_cost_at_own_prices_on_the_answer_cards(page: Any) -> None:
     prices = page.locator("[data-panel=prices]")
     cost = page.locator('.card[data-workload="llama3-8b-serve"] [data-joules-per-item]')
-    eur, grams = re.findall(r"a million tokens: ([\d.]+) EUR and ([\d.]+) g CO2e", GUIDE)[0]
+    eur, grams = re.findall(r"a million output tokens: ([\d.]+) EUR and ([\d.]+) g CO2e", GUIDE)[0]
     default_text = cost.inner_text()
     assert default_text == f"{eur}\u202fEUR and {grams}\u202fg\u202fCO2e."
     after(
@@ -192,7 +192,7 @@ def test_reader_finds_the_cost_at_own_prices_on_the_answer_cards(page: Any) -> N
 def test_reader_finds_what_a_token_costs_at_own_prices(page: Any) -> None:
     answer = page.locator("#llama3-8b-serve [data-joules-per-item]")
     default_text = answer.inner_text()
-    eur, grams = re.findall(r"a million tokens: ([\d.]+) EUR and ([\d.]+) g CO2e", GUIDE)[0]
+    eur, grams = re.findall(r"a million output tokens: ([\d.]+) EUR and ([\d.]+) g CO2e", GUIDE)[0]
     assert default_text.startswith(f"{eur}\u202fEUR and {grams}\u202fg\u202fCO2e")
     after(
         page,

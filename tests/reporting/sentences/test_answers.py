@@ -100,6 +100,10 @@ def test_open_result_is_named_open_and_never_the_closed_leader() -> None:
     assert card.closed is not None and card.closed.name == "NVIDIA H200, tuned bf16"
     assert card.open is not None and card.open.name == "NVIDIA H200, fp8"
     assert "fp8" not in card.sentence
+    # The open result has less energy, so the answer says that it is on closed ones.
+    subject = "Lowest energy per image on ResNet-50 training"
+    assert card.sentence.startswith(f"{subject}, closed results: NVIDIA H200, tuned bf16")
+    assert make_card([make_run_row(1000, "a")]).sentence.startswith(f"{subject}: NVIDIA")
     assert make_card([fast]).sentence.startswith(
         "No closed result. Open: lowest energy per image on ResNet-50 training: NVIDIA H200, fp8, "
     )
@@ -222,6 +226,8 @@ def test_serving_names_requests_in_flight() -> None:
     card = build_card(workload, [row], [], NO_REPEATS, Path.as_posix)
     assert card.closed is not None
     assert (card.closed.batch, card.closed.energy.unit) == ("512 requests in flight", "J/token")
+    assert card.sentence.startswith("Lowest energy per output token on LLaMA 3 8B serving: ")
+    assert card.cost is not None and card.cost.subject == "A million output tokens"
 
 
 def test_closed_run_on_simulated_boards_is_in_no_answer() -> None:

@@ -61,8 +61,8 @@ def test_efficiency_title_names_the_best_setting_and_published_peaks() -> None:
         "highest"
     )
     assert titles[f"{RESULTS}-saving"] == (
-        "Published H200: the most efficient cap saves 11\u202f% of the energy for 10\u202f% less "
-        "throughput"
+        "Published: the most efficient cap saves 11\u202f% of the energy for 10\u202f% less "
+        "throughput (H200)"
     )
 
 
@@ -75,9 +75,26 @@ def test_titles_on_published_peaks_name_the_boards_that_have_one() -> None:
     ]
     rows += [make_printed_row(cap, rate, model="MI300X") for cap, rate in ((400, 900), (500, 901))]
     titles = get_titles(rows)
-    for chart in ("caps", "saving"):
-        assert titles[f"{RESULTS}-{chart}"].startswith("Published H200 and H100: ")
-        assert "11\u202f%" in titles[f"{RESULTS}-{chart}"]
+    assert titles[f"{RESULTS}-caps"] == (
+        "Published H200 and H100: 11\u202f% less energy per image at the most efficient cap than "
+        "at the highest"
+    )
+    assert titles[f"{RESULTS}-saving"] == (
+        "Published: the most efficient caps save 11\u202f% of the energy for 10\u202f% less "
+        "throughput (H200) and 11\u202f% for 10\u202f% (H100)"
+    )
+
+
+def test_title_on_the_peaks_of_many_boards_has_ranges() -> None:
+    rows = [
+        make_printed_row(cap, rate, model=model)
+        for place, model in enumerate(("H200", "H100", "A100", "B200"))
+        for cap, rate in ((300, 500), (400, 900 - 20 * place), (500, 1000))
+    ]
+    assert get_titles(rows)[f"{RESULTS}-saving"] == (
+        "Published: the most efficient caps save 4.8\u202f% to 11\u202f% of the energy for "
+        "10\u202f% to 16\u202f% less throughput (H200, H100, A100 and B200)"
+    )
 
 
 def test_series_of_which_only_the_shape_is_compared_has_titles_on_its_caps() -> None:
@@ -85,7 +102,7 @@ def test_series_of_which_only_the_shape_is_compared_has_titles_on_its_caps() -> 
     rows = [make_printed_row(cap, rate, comparison="shape") for cap, rate in caps]
     titles = get_titles(rows)
     assert titles[f"{RESULTS}-efficiency"] == "Published curve peaks at 400\u202fW"
-    assert titles[f"{RESULTS}-saving"].startswith("Published H200: the most efficient cap saves 11")
+    assert titles[f"{RESULTS}-saving"].startswith("Published: the most efficient cap saves 11")
     marked = make_table("results", {"energy_gain_percent": 11.0, "withheld": "only the shape"})
     text = describe_charts([marked], {f"{RESULTS}-saving": "A finding"}, NO_REPEATS)[RESULTS]
     assert text[f"{RESULTS}-saving"] == ChartText(
@@ -321,6 +338,6 @@ def test_chart_of_servers_names_the_best_number_of_requests(
 
     monkeypatch.setattr(operating_points, "find_axis_sweeps", find_sweeps)
     titles = list_titles(workload, rows, [], NO_REPEATS)
-    title = "128 requests in flight need the least energy per token of 2 values"
+    title = "128 requests in flight need the least energy per output token of 2 values"
     assert titles["llama3-8b-serve-concurrency-efficiency"] == title
     assert titles["llama3-8b-serve-serving-energy"] == title

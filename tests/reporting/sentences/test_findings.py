@@ -97,8 +97,8 @@ def test_published_caps_have_one_part_by_board_and_the_range_at_the_peaks() -> N
         "; H100 in Paper 2027 needs 28\u202f% less energy per image at 410\u202fW than" in sentence
     )
     assert sentence.endswith(
-        "; the curves of H200 and H100 peak at 28\u202f% to 29\u202f% less energy per image, with "
-        "20\u202f% less throughput."
+        "; the curves peak at 29\u202f% less energy per image with 20\u202f% less throughput "
+        "(H200) and 28\u202f% with 20\u202f% (H100)."
     )
 
 
@@ -134,6 +134,16 @@ def test_difference_to_a_publication_names_the_settings_that_differ() -> None:
         "The published row does not state its precision, variant and batch size. The variant mayr "
         "has those of the published code."
     )
+
+
+def test_publication_is_compared_with_the_run_with_its_settings_though_another_is_nearer() -> None:
+    rows = [
+        make_run_row(3400, "a"),
+        make_run_row(1100, "a", variant="baseline", precision="tf32"),
+        make_run_row(1200, "a", variant="mayr", precision="tf32", standing="open"),
+        make_printed_row(700, 1000, paper="mayr2026"),
+    ]
+    assert answer(rows)["published"][2].startswith("NVIDIA H200, mayr tf32, batch size")
 
 
 def test_publication_with_a_caution_is_said_not_to_be_compared() -> None:

@@ -19,7 +19,7 @@ UNIT = r"(?:images|tokens)/[sJ]|J/(?:image|token)|W"
 AMOUNT = re.compile(rf"({NUMBER})(?:(?:\u2013|\s±\s)({NUMBER}))?\s({UNIT})\b")
 _COSTS = ("eur_per_million", "gco2e_per_million")
 PRINTED_CHANGE = re.compile(
-    r"(\S+) needs ([\d.]+)\s% (less|more) energy per \w+ at (\d+)\sW than at (\d+)\sW, with "
+    r"(\S+) needs ([\d.]+)\s% (less|more) energy per [\w ]+? at (\d+)\sW than at (\d+)\sW, with "
     r"([\d.]+)\s% (less|more) throughput"
 )
 
