@@ -68,6 +68,11 @@ def test_table_without_the_key_of_a_control_keeps_its_rows(page: Any) -> None:
     assert len(page.evaluate("wattmark.views.boards.listRows()")) == len(read_rows(page, "boards"))
 
 
+def test_table_without_a_matching_row_says_so(page: Any) -> None:
+    choose(page, "board", "MI300X")
+    assert page.locator("#racks .tools output").inner_text().endswith("; none matches the choices")
+
+
 def test_section_and_chart_without_a_matching_row_are_hidden_and_say_so(page: Any) -> None:
     choose(page, "precision", "fp8")
     resnet = page.locator("#resnet50-train")
@@ -148,6 +153,8 @@ def test_search_finds_whole_numbers_and_not_parts_of_names(shared_page: Any) -> 
     rows = search(shared_page, RESULTS, "MI300X")
     assert {row["model"] for row in rows} == {"MI300X"} and len(rows) == 7
     assert search(shared_page, RESULTS, "MI300") == search(shared_page, RESULTS, "30") == []
+    count = shared_page.locator(f"#{RESULTS} .tools output")
+    assert count.inner_text() == "0 of 28 rows; a search finds whole words and whole numbers"
     assert {row["cap_w"] for row in search(shared_page, RESULTS, "300 W MI300X")} == {300}
     search(shared_page, RESULTS, "")
 

@@ -187,6 +187,10 @@ def test_reader_finds_the_cost_at_own_prices_on_the_answer_cards(page: Any) -> N
     page.get_by_label("carbon intensity").fill("400")
     assert cost.inner_text() == default_text, "the sentence of the page and that of Python agree"
     assert prices.get_by_label("EUR/kWh").input_value() == "0.25"
+    limit = prices.get_by_text("counts as the nearest limit")
+    assert limit.is_hidden()
+    prices.get_by_label("EUR/kWh").fill("11")
+    assert limit.is_visible()
 
 
 def test_reader_finds_what_a_token_costs_at_own_prices(page: Any) -> None:

@@ -394,6 +394,7 @@ def test_without_scripts_front_and_tables_are_readable(browser: Any, study_page:
     assert page.locator("form:visible, button:visible, input:visible, select:visible").count() == 0
     assert page.locator("[data-live]:visible").count() == 0
     assert page.locator("figure.chart svg:visible").count() == 1
+    assert page.locator("p.lead:visible", has_text="need JavaScript").count() == 1
     page.locator("#image-inference-front > summary").click()
     assert page.locator('table[data-table="image-inference-front"] tbody tr:visible').count() > 50
     assert page.locator('table[data-table="image-inference-pairs"] tbody tr').count() == 10

@@ -193,5 +193,6 @@ def test_without_scripts_the_tables_are_readable(browser: Any, trends_file: Path
     page = context.new_page()
     page.goto(trends_file.as_uri())
     assert page.locator("form:visible, [data-live]:visible").count() == 0
+    assert page.locator("p.lead:visible", has_text="need JavaScript").count() == 1
     assert page.locator('table[data-table="trends-lines"] tbody tr:visible').count() == 10
     context.close()

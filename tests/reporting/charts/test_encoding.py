@@ -10,7 +10,7 @@ import pytest
 from support.report.chart_tables import list_charts, make_result, make_results, make_table
 
 from reporting.charts import build_charts
-from reporting.charts.encoding import GREEN, PALETTE
+from reporting.charts.encoding import GREEN, PALETTE, Look
 from reporting.charts.render import to_svg
 from reporting.charts.style import assign_styles
 
@@ -42,6 +42,11 @@ def test_doubtful_points_are_hollow_and_implausible_ones_crossed() -> None:
 
 
 _BF16 = {"variant": "tuned", "precision": "bf16"}
+
+
+def test_setups_of_studies_on_one_board_differ_in_shape() -> None:
+    settings = ("cudagraph bf16", "cudagraph tf32", "cudagraph fp32", "compile bf16")
+    assert len({Look("H200", setting, "measured").shape for setting in settings}) == len(settings)
 
 
 def test_line_has_the_look_of_its_board_setting_and_provenance_whatever_else_is_drawn() -> None:
