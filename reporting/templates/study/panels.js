@@ -86,6 +86,7 @@
     drawSizes();
     drawInputSizes();
     drawNaive();
+    drawModel();
     drawLegend(choice);
     Object.assign(window.wattmark, { selection, capCurve, centres: () => findCentres(selection.shown) });
   }
@@ -342,7 +343,6 @@
       }
       panel.elements.doubtful.checked = chosen.has("doubtful");
       update();
-      drawModel();
     };
     return [{ restore }];
   }

@@ -184,6 +184,15 @@ def test_choices_come_back_from_the_address(page: Any, browser: Any) -> None:
     other.close()
 
 
+def test_model_that_no_reader_chose_is_the_first_of_the_choices(page: Any) -> None:
+    text = page.locator("[data-model]")
+    first = text.inner_text()
+    choose(page, find="res")
+    best = read_selection(page)["shown"][0]
+    assert text.inner_text().startswith(f"{best['name']}@{best['size']} on ")
+    assert text.inner_text() != first
+
+
 def test_downloads_hold_the_chosen_rows_and_everything(page: Any) -> None:
     choose(page, setup=[find_setup(page, "H100", "eager")], find="eva", minacc="88")
     selection = read_selection(page)
