@@ -333,8 +333,9 @@ PARTS
   goTo(restore());
   // The drawing script can now draw the charts outside folded parts.
   document.dispatchEvent(new CustomEvent("wattmark:unfold", { detail: document }));
-  // The place that the reader sees, for the address: the last section, table or chart that begins in the upper third of the screen.
-  const PLACES = "main section[id], .shown[id], details[id], figure.chart[id]";
+  // The place that the reader sees, for the address: the last section, table or chart that begins in the upper third of the screen. The
+  // small charts at the top stand side by side, so none of them is a place.
+  const PLACES = "main section[id], .shown[id], details[id], figure.chart[id]:not(.hills *)";
   function keepPlace() {
     const isSeen = ({ top, bottom }) => bottom > 0 && top < innerHeight;
     const current = document.getElementById(chosen.get("at"));
