@@ -212,7 +212,12 @@ def _build_saving_chart(table: ReportTable) -> Chart | None:
         for n, row in enumerate(table.rows)
         if row[_CAP] is not None and row[_ENERGY] is not None and row[_TIME] is not None
     }
-    texts = {n: name_cap(rows[n]) for n in select_labelled(rows, every_cap=True)}
+    # The default caps of all lines lie where the two lines cross. Their labels would cover others.
+    texts = {
+        n: name_cap(rows[n])
+        for n in select_labelled(rows, every_cap=True)
+        if rows[n][_TIME] or rows[n][_ENERGY]
+    }
 
     def place(plot: Plot) -> list[Label]:
         scales = _make_scales(table.widen(list(rows.values())), plot)

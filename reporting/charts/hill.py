@@ -196,8 +196,12 @@ def _describe(data: Data) -> str:
         if any(row["standing"] == "published" for row in data)
         else ""
     )
+    settings = {(row["line"], row[_CAP], row.get("batch")) for row in data}
+    means = (
+        "" if len(settings) == len(data) else " Points are runs; the title has means of settings."
+    )
     return (
-        f"{_LABELS} Rings: Pareto front of each standing, dashed if published.{assumption} "
+        f"{_LABELS} Rings: Pareto front of each standing, dashed if published.{means}{assumption} "
         f"{explain_marks(data)}"
     )
 

@@ -227,7 +227,7 @@ def _describe_unstated(printed: ResultRow) -> list[str]:
     variants = [variant for variant, paper in PAPERS.items() if paper == printed.paper]
     if not variants:
         return [sentence]
-    return [f"{sentence} The variant {variants[0]} has those of the published code."]
+    return [f"{sentence} Runs with --like {variants[0]} have those of the published code."]
 
 
 def _explain_no_comparison(rows: Sequence[ResultRow], leader: ResultRow) -> list[str]:

@@ -97,18 +97,18 @@ def _describe_repeats(rows: Sequence[TableRow], spread: ReportSpread) -> str:
 
 
 def _describe_power(rows: Sequence[TableRow], spread: ReportSpread) -> str:
-    """The range of mean power under each cap."""
+    """The range of median power under each cap."""
     powers_w: dict[float, list[float]] = {}
     for row in rows:
-        cap_w, mean_w = _get_number(row, "cap_w"), _get_number(row, "mean_w")
-        if cap_w is not None and mean_w is not None:
-            powers_w.setdefault(cap_w, []).append(mean_w)
+        cap_w, median_w = _get_number(row, "cap_w"), _get_number(row, "median_w")
+        if cap_w is not None and median_w is not None:
+            powers_w.setdefault(cap_w, []).append(median_w)
     parts = [
-        f"{format_range(means_w, 'W')} under a cap of {format_watts(cap_w)}"
-        for cap_w, means_w in sorted(powers_w.items())
+        f"{format_range(medians_w, 'W')} under a cap of {format_watts(cap_w)}"
+        for cap_w, medians_w in sorted(powers_w.items())
     ]
     # A longer list is no title.
-    return capitalize(f"mean power is {', '.join(parts)}") if 0 < len(parts) <= 2 else ""
+    return capitalize(f"median power is {', '.join(parts)}") if 0 < len(parts) <= 2 else ""
 
 
 def _describe_node_powers(rows: Sequence[TableRow], spread: ReportSpread) -> str:

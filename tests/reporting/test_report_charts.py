@@ -73,6 +73,8 @@ def test_spec_is_sound_vega_lite_and_names_its_table(chart: Chart) -> None:
     computed = set(re.findall(r'"as": "(\w+)"', spec_text))
     # The page numbers the rows, and labels refer to these numbers.
     assert drawn - known <= {*computed, ROW_NUMBER, "label"}, "a field that no column has"
+    # A tooltip would show the computed value as that of the column.
+    assert not computed & {"place", "name"}
 
 
 def data_of(spec: Any) -> list[Any]:

@@ -1,6 +1,7 @@
 """Dot and bar charts of rows: energy with intervals, scaling, tuned and baseline."""
 
 from collections.abc import Callable
+from statistics import fmean
 from typing import Any
 
 import altair as alt
@@ -9,10 +10,11 @@ from reporting.charts.chart import Chart, name_sources
 from reporting.charts.rows.layout import (
     COMPARED,
     MAX_ROWS,
-    NAME,
     build_row_spec,
     note_limit,
+    note_repeats,
     place_rows,
+    place_runs,
     shade,
     write_names,
 )
@@ -25,14 +27,12 @@ from reporting.charts.style import (
     make_zero_axis,
     select_numbers,
 )
-from reporting.report_table import ReportTable
+from reporting.report_table import ReportTable, Value
 
 _LIMIT = "board_limit_percent"
+_SETTING_KEYS = ("line", "cap_w", "batch", "sm_clock_mhz")
+"""Runs that are equal in these columns are repeats of one setting."""
 _HOLLOW = "Hollow points, last: the result is not compared; the tooltip gives the reason. "
-_BUNDLE_LETTERS = 6
-"""The end of the name of a bundle, which tells repeats apart: random letters in those of
-`bench-submit`."""
-_REPEATS = "The names of repeats end with the last letters of their bundle. "
 _SHADED = "Shaded: less than the board spread away from {}. "
 
 
@@ -49,13 +49,10 @@ def build_energy_chart(table: ReportTable) -> list[Chart]:
     drawn_rows = sorted(data, key=lambda row: (not _may_win(row), float(row[key] or 0)))[:MAX_ROWS]
     styles = assign_styles(drawn_rows)
     runs = alt.Chart(alt.NamedData(table.id)).transform_filter(f"datum['{key}_low'] != null")
-    base = place_rows(
-        runs.transform_calculate(held_back=f"{COMPARED} ? 0 : 1").transform_joinaggregate(
-            repeats="count()", groupby=["line", "cap_w"]
-        ),
+    base = place_runs(
+        runs.transform_calculate(held_back=f"{COMPARED} ? 0 : 1"),
         # The chart numbers its rows, because the table has another order.
         [alt.SortField("held_back"), alt.SortField(key)],
-        f"{NAME} + (datum.repeats > 1 ? ' · …' + slice(datum.bundle, -{_BUNDLE_LETTERS}) : '')",
     )
     limits = select_numbers(data, _LIMIT)
     standing, joules = _select_leaders(data, key)
@@ -79,15 +76,13 @@ def build_energy_chart(table: ReportTable) -> list[Chart]:
     if is_shaded:
         layers.insert(0, _shade_lowest(base, key, standing, make_axis))
     hollow_note = "" if all(map(_may_win, drawn_rows)) else _HOLLOW
-    names = {(row["line"], row["cap_w"]) for row in drawn_rows}
-    repeats_note = _REPEATS if len(names) < len(drawn_rows) else ""
-    shaded_note = _SHADED.format(f"the lowest compared {standing} run") if is_shaded else ""
+    shaded_note = _SHADED.format(f"the lowest mean of a {standing} setting") if is_shaded else ""
     return [
         Chart(
             f"{table.id}-energy",
             "Energy per item with 95 % intervals",
             f"{note_limit(len(data), 'runs, by energy')}Bars are 95 % intervals within one run. "
-            f"{repeats_note}{shaded_note}{hollow_note}".strip(),
+            f"{note_repeats(drawn_rows)}{shaded_note}{hollow_note}".strip(),
             f"{table.get_column(key).label} of {len(drawn_rows)} runs with 95 % intervals. The "
             "table has the same values.",
             table,
@@ -99,20 +94,26 @@ def build_energy_chart(table: ReportTable) -> list[Chart]:
 
 
 def _select_leaders(data: Data, key: str) -> tuple[str, list[float]]:
-    """The standing that the chart shades, and its compared values: closed results if there are any,
-    else open ones. The two are not compared with each other."""
+    """The standing that the chart shades, and the means of its compared settings: closed results if
+    there are any, else open ones. The two are not compared with each other."""
     compared_rows = [row for row in data if _may_win(row)]
     standing = "closed" if any(row["standing"] == "closed" for row in compared_rows) else "open"
-    return standing, [float(row[key] or 0) for row in compared_rows if row["standing"] == standing]
+    settings: dict[tuple[Value, ...], list[float]] = {}
+    for row in compared_rows:
+        if row["standing"] == standing:
+            setting = tuple(row.get(name) for name in _SETTING_KEYS)
+            settings.setdefault(setting, []).append(float(row[key] or 0))
+    return standing, [fmean(values) for values in settings.values()]
 
 
 def _shade_lowest(base: Any, key: str, standing: str, make_axis: Callable[[str], Any]) -> Any:
-    """Shade the board spread above the lowest compared run of a standing."""
+    """Shade the board spread above the lowest mean of the compared settings of a standing."""
     spans = (
         base.transform_calculate(
             leader=f"{COMPARED} && datum.standing == '{standing}' ? datum['{key}'] : null"
         )
-        .transform_joinaggregate(lowest="min(leader)", limit=f"max({_LIMIT})")
+        .transform_joinaggregate(setting_mean="mean(leader)", groupby=list(_SETTING_KEYS))
+        .transform_joinaggregate(lowest="min(setting_mean)", limit=f"max({_LIMIT})")
         .transform_calculate(span_end="datum.lowest * (1 + datum.limit / 100)")
     )
     return shade(spans, make_axis("lowest"), "span_end")

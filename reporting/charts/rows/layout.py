@@ -5,7 +5,7 @@ from typing import Any
 
 import altair as alt
 
-from reporting.charts.style import INK, build_spec
+from reporting.charts.style import INK, Data, build_spec
 from rules.bundle_format.records import Json
 
 MAX_ROWS = 24
@@ -29,23 +29,42 @@ NAME_STYLE = {
     "fontSize": 11,
     # For a text with a limit, the renderer measures its width twice, which takes 90 µs a letter. A
     # short name needs no limit.
-    "limit": alt.ExprRef(f"length(datum.name) * {_LETTER_PX} < width ? 0 : width"),
+    "limit": alt.ExprRef(f"length(datum.row_name) * {_LETTER_PX} < width ? 0 : width"),
     "dir": "rtl",
 }
 """The style of the name of a row. On a phone, an ellipsis takes the place of the beginning of a
 long name, because its end tells the rows of one system apart."""
 Y_OF_ROWS = alt.Y(
-    "place:O", title=None, axis=None, sort="ascending", scale=alt.Scale(type="band", padding=0)
+    "row_place:O", title=None, axis=None, sort="ascending", scale=alt.Scale(type="band", padding=0)
 )
 """All rows have the same height, so that `build_row_spec` knows where their names are."""
-NAME = "datum.line + (datum.cap_w == null ? '' : ' · ' + datum.cap_w + ' W')"
+_NAME = "datum.line + (datum.cap_w == null ? '' : ' · ' + datum.cap_w + ' W')"
 """The Vega expression of the name of a row: its line and cap."""
+_BUNDLE_LETTERS = 6
+"""The end of the name of a bundle, which tells repeats apart: random letters in those of
+`bench-submit`."""
+_NAME_OF_RUN = (
+    f"{_NAME} + (datum.repeats > 1 ? ' · …' + slice(datum.bundle, -{_BUNDLE_LETTERS}) : '')"
+)
 
 
-def place_rows(base: Any, sort: list[alt.SortField] | None = None, name: str = NAME) -> Any:
+def place_rows(base: Any, sort: list[alt.SortField] | None = None, name: str = _NAME) -> Any:
     """Place each row of the data on a row of its own, in this order or that of the table. `name`
     is the Vega expression of its name."""
-    return _put_on_rows(base.transform_window(place="row_number()", sort=sort or []), name)
+    return _put_on_rows(base.transform_window(row_place="row_number()", sort=sort or []), name)
+
+
+def place_runs(base: Any, sort: list[alt.SortField] | None = None) -> Any:
+    """The same for rows of single runs. The names of repeats end with the end of their bundle."""
+    counted = base.transform_joinaggregate(repeats="count()", groupby=["line", "cap_w"])
+    return place_rows(counted, sort, _NAME_OF_RUN)
+
+
+def note_repeats(rows: Data) -> str:
+    """The sentence of the caption on the names of repeats; empty without repeats."""
+    names = {(row["line"], row["cap_w"]) for row in rows}
+    has_repeats = len(names) < len(rows)
+    return "The names of repeats end with the last letters of their bundle. " if has_repeats else ""
 
 
 def place_configurations(base: Any, key: str) -> Any:
@@ -55,25 +74,31 @@ def place_configurations(base: Any, key: str) -> Any:
     return _put_on_rows(
         base.transform_joinaggregate(configuration_mean=f"mean({key})", groupby=["line", "cap_w"])
         .transform_calculate(held_back=f"{COMPARED} ? 0 : 1")
-        .transform_window(place="dense_rank()", sort=[alt.SortField(name) for name in sort_keys])
+        .transform_window(
+            row_place="dense_rank()", sort=[alt.SortField(name) for name in sort_keys]
+        )
     )
 
 
-def _put_on_rows(base: Any, name: str = NAME) -> Any:
-    first_rows = base.transform_filter(f"datum.place <= {MAX_ROWS}").transform_calculate(name=name)
+def _put_on_rows(base: Any, name: str = _NAME) -> Any:
+    first_rows = base.transform_filter(f"datum.row_place <= {MAX_ROWS}").transform_calculate(
+        row_name=name
+    )
     return first_rows.encode(y=Y_OF_ROWS)
 
 
 def write_names(base: Any) -> Any:
     """Write the name of each row above its marks, so that there is room for it on a phone too."""
     # To fit a name of 4 096 letters into the width, the renderer needs seconds.
-    end = f"'…' + slice(datum.name, -{_MAX_LETTERS})"
+    end = f"'…' + slice(datum.row_name, -{_MAX_LETTERS})"
     # Several marks of a row have one name.
     return (
-        base.transform_aggregate(groupby=["place", "name"])
-        .transform_calculate(name=f"length(datum.name) > {_MAX_LETTERS} ? {end} : datum.name")
+        base.transform_aggregate(groupby=["row_place", "row_name"])
+        .transform_calculate(
+            row_name=f"length(datum.row_name) > {_MAX_LETTERS} ? {end} : datum.row_name"
+        )
         .mark_text(**NAME_STYLE)
-        .encode(text=alt.Text("name:N"))
+        .encode(text=alt.Text("row_name:N"))
     )
 
 

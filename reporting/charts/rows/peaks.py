@@ -81,7 +81,7 @@ def _write_shares(base: Any, key: str, make_axis: Callable[[str], Any]) -> Any:
     """Write the mean share of the peak of each configuration below and right of its points."""
     return (
         base.transform_aggregate(
-            achieved=f"mean({key})", share="mean(mfu_percent)", groupby=["place"]
+            achieved=f"mean({key})", share="mean(mfu_percent)", groupby=["row_place"]
         )
         .transform_calculate(share_text="format(datum.share, '.3r') + ' %'")
         .mark_text(align="left", baseline="top", dx=8, dy=3, fontSize=10)

@@ -53,8 +53,8 @@ def build_repeats_chart(table: ReportTable) -> list[Chart]:
         .transform_window(
             place_of_board="dense_rank()", sort=[alt.SortField("setting"), alt.SortField("board")]
         )
-        .transform_calculate(place="datum.place_of_setting + datum.place_of_board")
-        .transform_filter(f"datum.place <= {MAX_ROWS + 1}")
+        .transform_calculate(row_place="datum.place_of_setting + datum.place_of_board")
+        .transform_filter(f"datum.row_place <= {MAX_ROWS + 1}")
         .encode(y=Y_OF_ROWS)
     )
     make_axis = _make_axis(table, data)
@@ -111,9 +111,9 @@ def _shade_limit(base: Any, data: Data, make_axis: Callable[[str], Any]) -> list
     where settings are not compared."""
     if not select_numbers(data, _LIMIT):
         return []
-    span = base.transform_aggregate(limit=f"max({_LIMIT})", groupby=["place"]).transform_calculate(
-        span_start="-datum.limit / 2", span_end="datum.limit / 2"
-    )
+    span = base.transform_aggregate(
+        limit=f"max({_LIMIT})", groupby=["row_place"]
+    ).transform_calculate(span_start="-datum.limit / 2", span_end="datum.limit / 2")
     return [shade(span, make_axis("span_start"), "span_end")]
 
 
@@ -122,31 +122,32 @@ def _draw_settings(base: Any, table: ReportTable, make_axis: Callable[[str], Any
     boards."""
     unit = table.get_column("joules_per_item").unit
     settings = base.transform_aggregate(
-        first_place="min(place)",
+        first_place="min(row_place)",
         mean="max(joules_mean)",
         runs="max(runs)",
         low=f"min({_MEAN}_low)",
         high=f"max({_MEAN}_high)",
         groupby=["setting"],
     ).transform_calculate(
-        place="datum.first_place - 1",
+        row_place="datum.first_place - 1",
         zero="0",
-        name=f"datum.setting + ': ' + format(datum.mean, '.4~r') + ' {unit}, n = ' + datum.runs",
+        row_name="datum.setting + ': ' + format(datum.mean, '.4~r') + "
+        f"' {unit}, n = ' + datum.runs",
     )
     return [
         settings.mark_rule(strokeWidth=2, opacity=0.6).encode(
             x=make_axis("low"), x2=alt.X2("high:Q")
         ),
         settings.mark_tick(thickness=2, size=14, opacity=1).encode(x=make_axis("zero")),
-        settings.mark_text(**NAME_STYLE).encode(text=alt.Text("name:N")),
+        settings.mark_text(**NAME_STYLE).encode(text=alt.Text("row_name:N")),
     ]
 
 
 def _name_boards(base: Any) -> Any:
     """The name of each board at the left of its row."""
     return (
-        base.transform_aggregate(groupby=["place", "board"])
-        .transform_calculate(name=_BOARD_NAME)
+        base.transform_aggregate(groupby=["row_place", "board"])
+        .transform_calculate(row_name=_BOARD_NAME)
         .mark_text(align="left", baseline="middle", x=2, fontSize=10)
-        .encode(text=alt.Text("name:N"))
+        .encode(text=alt.Text("row_name:N"))
     )

@@ -7,12 +7,14 @@ from typing import Any
 import altair as alt
 
 from reporting.charts.chart import Chart, name_sources
-from reporting.charts.encoding import PURPLE, RED, TEAL, find_look
+from reporting.charts.encoding import FAINT, RED, TEAL, find_look
 from reporting.charts.rows.layout import (
     MAX_ROWS,
     build_row_spec,
     note_limit,
+    note_repeats,
     place_rows,
+    place_runs,
     write_names,
 )
 from reporting.charts.style import (
@@ -27,14 +29,16 @@ from reporting.charts.style import (
 )
 from reporting.report_table import ReportTable, Value
 
-_CAP, _RATED, _CONTROL = RED, PURPLE, TEAL
+_CAP, _CONTROL = RED, TEAL
 _BOX = (
     "Dark box: 25th to 75th percentile with the median; light box: 5th to 95th percentile; line: "
     "minimum to maximum."
 )
+_BAR = "M0,-0.8L0,0.8"
+"""A short upright line, as the shape of a point."""
 _EPOCHS = {"discarded": RED, "even": "#888888", "odd": "#444444"}
 _LIMITS = (
-    ("rated_w", "rated", _RATED, [1, 0]),
+    ("rated_w", "rated", INK, [1, 0]),
     ("cap_w", "cap", _CAP, [6, 3]),
     ("control_w", "control", _CONTROL, [8, 2, 2, 2]),
     ("idle_w", "idle", INK, [2, 2]),
@@ -161,7 +165,7 @@ def build_distribution_chart(table: ReportTable) -> list[Chart]:
     data = table.data[:MAX_ROWS]
     if not data:
         return []
-    base = place_rows(alt.Chart(alt.NamedData(table.id)))
+    base = place_runs(alt.Chart(alt.NamedData(table.id)))
     highest = max(select_numbers(data, "max_w", "cap_w", "rated_w"))
     make_axis = _make_power_axis(highest)
     cap = base.mark_tick(thickness=2, size=18, opacity=1, color=_CAP).encode(x=make_axis("cap_w"))
@@ -170,7 +174,7 @@ def build_distribution_chart(table: ReportTable) -> list[Chart]:
             f"{table.id}-spread",
             "Distribution of power readings",
             f"{note_limit(len(table.rows))}Power readings of all accelerators in the scored "
-            f"epochs. {_BOX} Red: cap.",
+            f"epochs. {note_repeats(data)}{_BOX} Red: cap.",
             f"Distribution of power of {len(data)} runs. The table has the same values.",
             table,
             build_row_spec(
@@ -203,7 +207,7 @@ def _build_node_chart(table: ReportTable, count: int) -> Chart:
         x2=alt.X2("max_w:Q"),
         stroke=alt.Stroke("line:N", scale=styles.colour, legend=None),
     )
-    # A published median is filled, a maximum hollow, a mean a diamond.
+    # Published figures are faint. A median is a triangle, a maximum a bar, a mean a diamond.
     points = [
         published.mark_point(
             shape=shape, size=60, strokeWidth=1.5, opacity=1, tooltip={"content": "data"}
@@ -211,15 +215,11 @@ def _build_node_chart(table: ReportTable, count: int) -> Chart:
             x=make_axis(key),
             stroke=alt.Stroke("line:N", scale=styles.colour, legend=None),
             fill=alt.Fill("line:N", scale=styles.colour, legend=None),
-            fillOpacity=alt.FillOpacityValue(opacity),
+            fillOpacity=alt.FillOpacityValue(FAINT),
         )
-        for key, shape, opacity in (
-            ("median_w", "triangle-up", 1),
-            ("max_w", "triangle-up", 0),
-            ("mean_w", "diamond", 1),
-        )
+        for key, shape in (("median_w", "triangle-up"), ("max_w", _BAR), ("mean_w", "diamond"))
     ]
-    rated = base.mark_tick(thickness=2, size=18, opacity=1, color=_RATED).encode(
+    rated = base.mark_tick(thickness=2, size=18, opacity=1, color=INK).encode(
         x=make_axis("rated_w")
     )
     boxes = _draw_boxes(base.transform_filter("datum.p25_w != null"), make_axis, styles)
@@ -228,8 +228,8 @@ def _build_node_chart(table: ReportTable, count: int) -> Chart:
     return Chart(
         f"{table.id}-{count}",
         f"Power of nodes with {count} accelerators",
-        f"{note_limit(len(data))}{measured_note}Published nodes: filled triangle, median; hollow "
-        "triangle, maximum; diamond, mean. Upright purple lines: rated power.",
+        f"{note_limit(len(data))}{measured_note}Published nodes: triangle, median; end of "
+        "the dashed line, maximum; diamond, mean. Upright lines: rated power.",
         f"Power of {len(data)} nodes with {count} accelerators each. The table has the same "
         "values.",
         table,

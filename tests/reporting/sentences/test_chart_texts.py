@@ -218,13 +218,13 @@ def test_marked_rows_and_demo_runs_are_in_no_finding(mark: str) -> None:
     assert get_text(demo, "marks").title == ""
 
 
-def test_power_title_has_the_mean_under_each_cap() -> None:
+def test_power_title_has_the_drawn_medians_under_each_cap() -> None:
     rows = [
-        {"cap_w": cap, "mean_w": mean, "median_w": mean}
-        for cap, mean in ((500.0, 490.0), (700.0, 680.0), (700.0, 690.0))
+        {"cap_w": cap, "mean_w": 1.0, "median_w": median}
+        for cap, median in ((500.0, 490.0), (700.0, 680.0), (700.0, 690.0))
     ]
     assert get_text(make_table("power", *rows), "spread").title == (
-        "Mean power is 490\u202fW under a cap of 500\u202fW, 680\u2013690\u202fW under a "
+        "Median power is 490\u202fW under a cap of 500\u202fW, 680\u2013690\u202fW under a "
         "cap of 700\u202fW"
     )
 

@@ -131,8 +131,8 @@ def test_difference_to_a_publication_names_the_settings_that_differ() -> None:
     )
     rows[2] = replace(rows[2], paper="mayr2026")
     assert answer(rows)["published"][-1] == (
-        "The published row does not state its precision, variant and batch size. The variant mayr "
-        "has those of the published code."
+        "The published row does not state its precision, variant and batch size. Runs with --like "
+        "mayr have those of the published code."
     )
 
 
