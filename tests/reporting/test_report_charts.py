@@ -93,6 +93,14 @@ def test_spec_holds_no_figure_of_its_table(chart: Chart) -> None:
     )
 
 
+def test_default_cap_has_no_label_where_the_lines_of_the_saving_chart_cross() -> None:
+    (chart,) = (c for c in build_charts(make_results()) if c.id.endswith("-saving"))
+    labels = {
+        row["label"] for rows in chart.spec["datasets"].values() for row in rows if "label" in row
+    }
+    assert labels == {"300", "500"}
+
+
 def points_of(svg: str, colour: str) -> list[tuple[float, float]]:
     """Where the shapes of a colour begin, from the left, in pixels of the plot."""
     points = []

@@ -260,6 +260,23 @@ def test_labels_of_classes_and_models_do_not_overlap(page: Any) -> None:
                 # The box of a text has room above and below its letters.
                 gap_y = max(box["top"], other["top"]) - min(box["bottom"], other["bottom"]) + 3
                 assert gap_x >= 0 or gap_y >= 0, (text, other_text)
+        crossed = page.locator("#study-scatter").evaluate(
+            """figure => {
+              const names = [...figure.querySelectorAll("text.label")]
+                .filter((label) => !/^[0-9]+$/.test(label.textContent));
+              const isInside = (place, { x, y, width, height }) =>
+                place.x > x + 1 && place.x < x + width - 1
+                && place.y > y + 3 && place.y < y + height - 3;
+              return [...figure.querySelectorAll("path.leader")].flatMap((leader) => {
+                const steps = [...Array(40).keys()].map((n) => (n + 0.5) / 40);
+                const length = leader.getTotalLength();
+                const places = steps.map((share) => leader.getPointAtLength(length * share));
+                return names.filter((name) => places.some((p) => isInside(p, name.getBBox())))
+                  .map((name) => name.textContent);
+              });
+            }"""
+        )
+        assert crossed == [], "no line to a label goes through another label"
 
 
 def save_as(page: Any, figure: Any, name: str) -> bytes:

@@ -116,6 +116,20 @@ def draw_plot(page: Any, id: str) -> Any:
     return figure
 
 
+def test_names_of_the_two_fits_are_above_the_upper_and_below_the_lower_one(page: Any) -> None:
+    figure = page.locator("#trends-efficiency")
+    figure.scroll_into_view_if_needed()
+    tops = {
+        kind: figure.locator("text.label", has_text=f"fit for {kind} models").bounding_box()["y"]
+        for kind in ("vision", "language")
+    }
+    path = figure.locator("path.line.published").get_attribute("d")
+    ends = [float(line.rpartition(",")[2]) for line in path.split("M")[1:]]
+    top = figure.locator("svg.drawn").bounding_box()["y"]
+    assert len(ends) == 2
+    assert tops["language"] - top < min(ends) < max(ends) < tops["vision"] - top
+
+
 def test_doubtful_rows_are_hollow_and_inferred_rows_are_off_at_first(page: Any) -> None:
     figure = draw_plot(page, "trends-flops")
     models = page.evaluate("window.wattmark.selection.models")
