@@ -124,8 +124,7 @@ def _make_styles(looks: Mapping[str, Look], legend_labels: Mapping[str, str]) ->
     opacity = {"expr": f"{is_faint} ? {FAINT} : 1"}
     # Vega-Lite reads `encoding` of a legend, but its schema does not have it. With it in several of
     # the legends that it merges, it warns of a conflict.
-    symbols = {"fillOpacity": {"value": opacity}, "strokeDash": {"value": [1, 0]}}
-    fill_legend["encoding"] = {"symbols": symbols}
+    fill_legend["encoding"] = {"symbols": {"fillOpacity": {"value": opacity}}}
     return LineStyles(
         colour=alt.Scale(domain=lines, range=[look.colour for look in looks.values()]),
         shape=alt.Scale(domain=lines, range=[look.shape for look in looks.values()]),
