@@ -14,6 +14,7 @@ from support.report.browser import (
     JOULES,
     RATE,
     TIMEOUT_MS,
+    download,
     draw_figure,
     open_address,
     open_table,
@@ -80,15 +81,13 @@ def test_filters_hide_rows_and_their_state_comes_back_from_the_address(
 
 def test_downloads_hold_the_rows_of_their_table(page: Any, whole_report: Path) -> None:
     id = "resnet50-train-results"
-    with page.expect_download() as saved:
-        page.locator(f"#{id} .tools").get_by_role("button", name="as CSV").click()
-    assert saved.value.suggested_filename == f"{id}.csv"
-    content = Path(saved.value.path()).read_text(encoding="utf-8")
+    saved = download(page, page.locator(f"#{id} .tools").get_by_role("button", name="as CSV"))
+    assert saved.suggested_filename == f"{id}.csv"
+    content = Path(saved.path()).read_text(encoding="utf-8")
     of_cli = (whole_report / "tables" / f"{id}.csv").read_text(encoding="utf-8")
     assert list(csv.reader(io.StringIO(content))) == list(csv.reader(io.StringIO(of_cli)))
-    with page.expect_download() as saved:
-        page.get_by_role("button", name="All tables as JSON", exact=True).click()
-    everything = json.loads(Path(saved.value.path()).read_text(encoding="utf-8"))
+    saved = download(page, page.get_by_role("button", name="All tables as JSON", exact=True))
+    everything = json.loads(Path(saved.path()).read_text(encoding="utf-8"))
     of_cli_all = json.loads((whole_report / "tables/report.json").read_text(encoding="utf-8"))
     assert [t["id"] for t in everything["tables"]] == [t["id"] for t in of_cli_all["tables"]]
     for own, other in zip(everything["tables"], of_cli_all["tables"], strict=True):

@@ -11,6 +11,7 @@ import pytest
 from support.report.browser import (
     JOULES,
     RATE,
+    download,
     draw_figure,
     open_address,
     read_address,
@@ -85,11 +86,8 @@ def test_points_titles_tooltips_table_and_download_of_a_chart_hold_the_same(
 ) -> None:
     id = "vitl16-train-results"
     figure = draw_figure(page, f"{id}-caps")
-    with page.expect_download() as saved:
-        page.locator(f"#{id} .tools").get_by_role("button", name="as CSV").click()
-    downloaded = list(
-        csv.DictReader(io.StringIO(Path(saved.value.path()).read_text(encoding="utf-8")))
-    )
+    saved = download(page, page.locator(f"#{id} .tools").get_by_role("button", name="as CSV"))
+    downloaded = list(csv.DictReader(io.StringIO(Path(saved.path()).read_text(encoding="utf-8"))))
     parsed = Tree((whole_report / "report.html").read_text(encoding="utf-8")).open[0]
     (table,) = [one for one in read_tables(parsed) if one.id == id]
     shown = [one for one in table.columns if not one.hidden and one.form != "evidence"]
@@ -247,10 +245,9 @@ def test_figure_shows_and_saves_what_it_draws(page: Any) -> None:
     page.keyboard.press("ArrowRight")
     contents = {}
     for end in ("SVG", "PNG", "CSV"):
-        with page.expect_download() as saved:
-            figure.get_by_role("button", name=end).click()
-        assert saved.value.suggested_filename == f"{id}-saving.{end.lower()}"
-        contents[end] = Path(saved.value.path()).read_bytes()
+        saved = download(page, figure.get_by_role("button", name=end))
+        assert saved.suggested_filename == f"{id}-saving.{end.lower()}"
+        contents[end] = Path(saved.path()).read_bytes()
     assert b"currentColor" not in contents["SVG"] and b"energy saved" in contents["SVG"]
     assert contents["PNG"].startswith(b"\x89PNG")
     downloaded = list(csv.DictReader(io.StringIO(contents["CSV"].decode())))

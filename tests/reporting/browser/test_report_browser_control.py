@@ -12,6 +12,7 @@ import pytest
 from support.report.browser import (
     CHOICES,
     choose,
+    download,
     draw_figure,
     open_address,
     read_address,
@@ -38,10 +39,9 @@ def search(page: Any, id: str, query: str) -> list[dict[str, Any]]:
     return rows
 
 
-def download(page: Any, id: str, name: str) -> str:
-    with page.expect_download() as saved:
-        page.locator(f"#{id} .tools").get_by_role("button", name=re.compile(name)).click()
-    return Path(saved.value.path()).read_text(encoding="utf-8")
+def download_table(page: Any, id: str, name: str) -> str:
+    button = page.locator(f"#{id} .tools").get_by_role("button", name=re.compile(name))
+    return Path(download(page, button).path()).read_text(encoding="utf-8")
 
 
 def test_each_control_filters_every_table_of_results(shared_page: Any) -> None:
@@ -192,11 +192,13 @@ def test_downloads_hold_what_is_shown_in_its_order_and_all_rows_on_demand(page: 
     choose(page, "board", "H100")
     page.evaluate("id => { location.hash = id; }", RESULTS)
     page.locator(f'#{RESULTS} table th[data-key="cap_w"]:visible button').first.click()
-    shown = list(csv.DictReader(io.StringIO(download(page, RESULTS, r"shown rows of .* as CSV"))))
+    shown = list(
+        csv.DictReader(io.StringIO(download_table(page, RESULTS, r"shown rows of .* as CSV")))
+    )
     assert [row["cap_w"] for row in shown] == ["700", "600", "500", "400", "300", "200"]
     columns = page.evaluate("id => wattmark.tables[id].keys", RESULTS)
     assert list(shown[0]) == columns
-    as_json = json.loads(download(page, RESULTS, "shown rows of .* as JSON"))
+    as_json = json.loads(download_table(page, RESULTS, "shown rows of .* as JSON"))
     assert [row[columns.index("cap_w")] for row in as_json["rows"]] == [
         700,
         600,
@@ -205,16 +207,17 @@ def test_downloads_hold_what_is_shown_in_its_order_and_all_rows_on_demand(page: 
         300,
         200,
     ]
-    everything = json.loads(download(page, RESULTS, "all rows of .* as JSON"))
-    all_rows = list(csv.DictReader(io.StringIO(download(page, RESULTS, "all rows of .* as CSV"))))
+    everything = json.loads(download_table(page, RESULTS, "all rows of .* as JSON"))
+    all_rows = list(
+        csv.DictReader(io.StringIO(download_table(page, RESULTS, "all rows of .* as CSV")))
+    )
     assert len(everything["rows"]) == len(all_rows) == len(read_rows(page, RESULTS)) > 6
 
 
 def test_page_wide_download_holds_the_shown_rows_of_all_tables(page: Any) -> None:
     choose(page, "provenance", "measured")
-    with page.expect_download() as saved:
-        page.get_by_role("button", name="Shown rows of all tables as JSON").click()
-    tables = json.loads(Path(saved.value.path()).read_text(encoding="utf-8"))["tables"]
+    saved = download(page, page.get_by_role("button", name="Shown rows of all tables as JSON"))
+    tables = json.loads(Path(saved.path()).read_text(encoding="utf-8"))["tables"]
     assert {table["id"] for table in tables} == set(page.evaluate("Object.keys(wattmark.tables)"))
     for table in tables:
         if "provenance" in table["keys"]:

@@ -11,7 +11,14 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from conftest import Submissions, make_key, open_page
-from support.report.browser import JOULES, choose, draw_figure, read_count, read_rows
+from support.report.browser import (
+    JOULES,
+    choose,
+    download,
+    draw_figure,
+    read_count,
+    read_rows,
+)
 from support.report.report_runs import add_sweep, make_run_at_cap
 
 from reporting.cli import main
@@ -146,11 +153,9 @@ def test_run_without_a_node_meter_is_no_baseline(node_page: Any) -> None:
 def test_downloads_name_the_scope(node_page: Any) -> None:
     page = node_page
     choose(page, "scope of energy", "node")
-    with page.expect_download() as saved:
-        page.locator(f"#{RESULTS} .tools").get_by_role(
-            "button", name=re.compile("shown rows of .* as CSV")
-        ).click()
-    rows = list(csv.DictReader(io.StringIO(Path(saved.value.path()).read_text(encoding="utf-8"))))
+    name = re.compile("shown rows of .* as CSV")
+    saved = download(page, page.locator(f"#{RESULTS} .tools").get_by_role("button", name=name))
+    rows = list(csv.DictReader(io.StringIO(Path(saved.path()).read_text(encoding="utf-8"))))
     nodes = list_node_figures(page)
     assert {row["scope"] for row in rows} == {"whole nodes"} and len(rows) == 2
     for row in rows:

@@ -10,7 +10,13 @@ from typing import Any
 
 import pytest
 from conftest import open_page
-from support.report.browser import draw_figure, open_address, read_address, wait_for_script
+from support.report.browser import (
+    download,
+    draw_figure,
+    open_address,
+    read_address,
+    wait_for_script,
+)
 from support.report.study_page import (
     IMAGE_SETS,
     MEASURED,
@@ -196,18 +202,16 @@ def test_model_that_no_reader_chose_is_the_first_of_the_choices(page: Any) -> No
 def test_downloads_hold_the_chosen_rows_and_everything(page: Any) -> None:
     choose(page, setup=[find_setup(page, "H100", "eager")], find="eva", minacc="88")
     selection = read_selection(page)
-    with page.expect_download() as saved:
-        page.get_by_role("button", name="Shown rows as CSV").click()
-    with Path(saved.value.path()).open(encoding="utf-8", newline="") as file:
+    saved = download(page, page.get_by_role("button", name="Shown rows as CSV"))
+    with Path(saved.path()).open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == len(selection["shown"]) + len(selection["doubted"]) > 0
     assert rows[0]["model"] == selection["shown"][0]["name"]
     assert float(rows[0]["energy_mj"]) == pytest.approx(
         1e3 * selection["shown"][0]["joules"], rel=1e-3
     )
-    with page.expect_download() as saved:
-        page.get_by_role("button", name="All tables as JSON", exact=True).click()
-    everything = json.loads(Path(saved.value.path()).read_text(encoding="utf-8"))
+    saved = download(page, page.get_by_role("button", name="All tables as JSON", exact=True))
+    everything = json.loads(Path(saved.path()).read_text(encoding="utf-8"))
     tables = {table["id"]: table for table in everything["tables"]}
     assert "activations_low" in tables["image-inference-fits"]["keys"]
     assert {"image-inference-pairs", "image-inference-front", "image-inference-decades"} <= {
@@ -280,9 +284,8 @@ def test_labels_of_classes_and_models_do_not_overlap(page: Any) -> None:
 
 
 def save_as(page: Any, figure: Any, name: str) -> bytes:
-    with page.expect_download() as saved:
-        figure.get_by_role("button", name=f" as {name}").click()
-    return Path(saved.value.path()).read_bytes()
+    saved = download(page, figure.get_by_role("button", name=f" as {name}"))
+    return Path(saved.path()).read_bytes()
 
 
 def test_a_figure_is_a_table_and_downloads_as_svg_png_and_csv(page: Any) -> None:

@@ -30,6 +30,14 @@ def wait_for_script(page: Any) -> None:
     page.wait_for_function("() => window.wattmark", timeout=TIMEOUT_MS)
 
 
+def download(page: Any, button: Any) -> Any:
+    """Press a button by keyboard and return the download. A chart that is drawn while the mouse
+    button is down moves the page, and the browser then sends no click."""
+    with page.expect_download() as saved:
+        button.press("Enter")
+    return saved.value
+
+
 def read_address(page: Any) -> str:
     """The address that the page now has. `page.url` follows it late on a busy machine."""
     address: str = page.evaluate("() => location.href")
