@@ -24,6 +24,7 @@ from reporting.charts.style import (
     EFFICIENCY_HEIGHT,
     INK,
     POINT_PX,
+    SETTING_KEYS,
     Data,
     LineStyles,
     assign_styles,
@@ -196,7 +197,7 @@ def _describe(data: Data) -> str:
         if any(row["standing"] == "published" for row in data)
         else ""
     )
-    settings = {(row["line"], row[_CAP], row.get("batch")) for row in data}
+    settings = {tuple(row.get(key) for key in SETTING_KEYS) for row in data}
     means = (
         "" if len(settings) == len(data) else " Points are runs; the title has means of settings."
     )

@@ -38,6 +38,8 @@ _TWO_COLUMNS_PX = 420
 NARROW_PX = 320
 """Width below which a chart has smaller letters and no labels at points, as on a phone."""
 _MAX_LEGEND_ENTRIES = 18
+SETTING_KEYS = ("line", "cap_w", "batch", "sm_clock_mhz")
+"""Runs that are equal in these columns are repeats of one setting."""
 
 CONFIG: Json = {
     "font": "system-ui, sans-serif",

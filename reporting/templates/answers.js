@@ -38,7 +38,7 @@
     if (!row.runs) return [];
     const bundles = row.bundle.split(" ");
     const links = bundles.flatMap((bundle, n) => [n ? ", " : " (", element("a", { className: "short", href: bundle, textContent: n + 1 })]);
-    return [`; ${describeRepeats(row)}`, ...(links.length > 2 ? [...links, ")"] : []), `, ${describeBasis(row)}`];
+    return [`; ${describeRepeats(row)}`, ...(bundles.length > 1 ? [...links, ")"] : []), `, ${describeBasis(row)}`];
   }
 
   function describeTies({ best, ties }) {

@@ -11,14 +11,15 @@ from reporting.charts.rows.layout import (
     COMPARED,
     MAX_ROWS,
     build_row_spec,
+    note_equal_names,
     note_limit,
-    note_repeats,
     place_rows,
     place_runs,
     shade,
     write_names,
 )
 from reporting.charts.style import (
+    SETTING_KEYS,
     Data,
     assign_styles,
     draw_crosses,
@@ -30,8 +31,6 @@ from reporting.charts.style import (
 from reporting.report_table import ReportTable, Value
 
 _LIMIT = "board_limit_percent"
-_SETTING_KEYS = ("line", "cap_w", "batch", "sm_clock_mhz")
-"""Runs that are equal in these columns are repeats of one setting."""
 _HOLLOW = "Hollow points, last: the result is not compared; the tooltip gives the reason. "
 _SHADED = "Shaded: less than the board spread away from {}. "
 
@@ -82,7 +81,7 @@ def build_energy_chart(table: ReportTable) -> list[Chart]:
             f"{table.id}-energy",
             "Energy per item with 95 % intervals",
             f"{note_limit(len(data), 'runs, by energy')}Bars are 95 % intervals within one run. "
-            f"{note_repeats(drawn_rows)}{shaded_note}{hollow_note}".strip(),
+            f"{note_equal_names(drawn_rows)}{shaded_note}{hollow_note}".strip(),
             f"{table.get_column(key).label} of {len(drawn_rows)} runs with 95 % intervals. The "
             "table has the same values.",
             table,
@@ -101,7 +100,7 @@ def _select_leaders(data: Data, key: str) -> tuple[str, list[float]]:
     settings: dict[tuple[Value, ...], list[float]] = {}
     for row in compared_rows:
         if row["standing"] == standing:
-            setting = tuple(row.get(name) for name in _SETTING_KEYS)
+            setting = tuple(row.get(name) for name in SETTING_KEYS)
             settings.setdefault(setting, []).append(float(row[key] or 0))
     return standing, [fmean(values) for values in settings.values()]
 
@@ -112,7 +111,7 @@ def _shade_lowest(base: Any, key: str, standing: str, make_axis: Callable[[str],
         base.transform_calculate(
             leader=f"{COMPARED} && datum.standing == '{standing}' ? datum['{key}'] : null"
         )
-        .transform_joinaggregate(setting_mean="mean(leader)", groupby=list(_SETTING_KEYS))
+        .transform_joinaggregate(setting_mean="mean(leader)", groupby=list(SETTING_KEYS))
         .transform_joinaggregate(lowest="min(setting_mean)", limit=f"max({_LIMIT})")
         .transform_calculate(span_end="datum.lowest * (1 + datum.limit / 100)")
     )

@@ -55,16 +55,17 @@ def place_rows(base: Any, sort: list[alt.SortField] | None = None, name: str = _
 
 
 def place_runs(base: Any, sort: list[alt.SortField] | None = None) -> Any:
-    """The same for rows of single runs. The names of repeats end with the end of their bundle."""
+    """The same for rows of single runs. Equal names are followed by the end of their bundle."""
     counted = base.transform_joinaggregate(repeats="count()", groupby=["line", "cap_w"])
     return place_rows(counted, sort, _NAME_OF_RUN)
 
 
-def note_repeats(rows: Data) -> str:
-    """The sentence of the caption on the names of repeats; empty without repeats."""
+def note_equal_names(rows: Data) -> str:
+    """The sentence of the caption on equal names; empty without such."""
     names = {(row["line"], row["cap_w"]) for row in rows}
-    has_repeats = len(names) < len(rows)
-    return "The names of repeats end with the last letters of their bundle. " if has_repeats else ""
+    if len(names) == len(rows):
+        return ""
+    return "Equal names are followed by the last letters of their bundle. "
 
 
 def place_configurations(base: Any, key: str) -> Any:

@@ -11,8 +11,8 @@ from reporting.charts.encoding import FAINT, RED, TEAL, find_look
 from reporting.charts.rows.layout import (
     MAX_ROWS,
     build_row_spec,
+    note_equal_names,
     note_limit,
-    note_repeats,
     place_rows,
     place_runs,
     write_names,
@@ -174,7 +174,7 @@ def build_distribution_chart(table: ReportTable) -> list[Chart]:
             f"{table.id}-spread",
             "Distribution of power readings",
             f"{note_limit(len(table.rows))}Power readings of all accelerators in the scored "
-            f"epochs. {note_repeats(data)}{_BOX} Red: cap.",
+            f"epochs. {note_equal_names(data)}{_BOX} Red: cap.",
             f"Distribution of power of {len(data)} runs. The table has the same values.",
             table,
             build_row_spec(
@@ -210,12 +210,16 @@ def _build_node_chart(table: ReportTable, count: int) -> Chart:
     # Published figures are faint. A median is a triangle, a maximum a bar, a mean a diamond.
     points = [
         published.mark_point(
-            shape=shape, size=60, strokeWidth=1.5, opacity=1, tooltip={"content": "data"}
+            shape=shape,
+            size=60,
+            strokeWidth=1.5,
+            opacity=1,
+            fillOpacity=FAINT,
+            tooltip={"content": "data"},
         ).encode(
             x=make_axis(key),
             stroke=alt.Stroke("line:N", scale=styles.colour, legend=None),
             fill=alt.Fill("line:N", scale=styles.colour, legend=None),
-            fillOpacity=alt.FillOpacityValue(FAINT),
         )
         for key, shape in (("median_w", "triangle-up"), ("max_w", _BAR), ("mean_w", "diamond"))
     ]

@@ -72,8 +72,8 @@
     return line && years.length ? [{ points: [Math.min(...years), Math.max(...years)].map((year) => ({ x: year, y: onLine(line, year) })), style }] : [];
   }
 
-  // The name of a line, at its later end, above or below it (`side`).
-  const nameTrend = (line, rows, text, side) => drawTrend(line, rows, "").map(({ points }) => ({ ...points[1], text, side, distances: [12, 26, 45, 70, 100], classes: "strong" }));
+  // The name of a line at its later end; `side`: see placeLabels.
+  const nameTrend = (line, rows, text, side = 0) => drawTrend(line, rows, "").map(({ points }) => ({ ...points[1], text, side, distances: [12, 26, 45, 70, 100], classes: "strong" }));
   // Runs on one board share a launch; its name stands once, at the most efficient run.
   function nameBoards(rows, y) {
     const best = new Map();
@@ -85,16 +85,15 @@
   function drawBoards(choice, { boards, ownBoards }) {
     const efficiency = (row) => row.gflops_per_w;
     const everything = [...boards, ...ownBoards];
-    const domains = ["CV", "NLP"];
     const endYear = Math.max(...everything.map((row) => row.year));
-    const fits = domains.map((domain) => regressions[LINES[domain].efficiency]).filter(Boolean);
-    const highest = fits.toSorted((a, b) => onLine(b, endYear) - onLine(a, endYear))[0];
+    const fits = ["CV", "NLP"].map((domain) => ({ domain, line: regressions[LINES[domain].efficiency] })).filter(({ line }) => line);
+    const [highest] = [...fits].sort((a, b) => onLine(b.line, endYear) - onLine(a.line, endYear));
     plots.boards.draw(() => ({
       x: yearAxis, y: { title: "GFLOP/s per W", log: true },
       points: [...mark(boards.filter((row) => row.adapted === "No"), efficiency, "circle"), ...mark(boards.filter((row) => row.adapted !== "No"), efficiency, "diamond"), ...mark(ownBoards, efficiency)],
-      lines: domains.flatMap((domain) => drawTrend(regressions[LINES[domain].efficiency], everything, "published")),
+      lines: fits.flatMap(({ line }) => drawTrend(line, everything, "published")),
       names: [
-        ...domains.map((domain) => [domain, regressions[LINES[domain].efficiency]]).flatMap(([domain, line]) => nameTrend(line, everything, `fit for ${DOMAIN_NAMES[domain]} models`, line === highest ? -1 : 1)),
+        ...fits.flatMap((fit) => nameTrend(fit.line, everything, `fit for ${DOMAIN_NAMES[fit.domain]} models`, fit === highest ? -1 : 1)),
         ...nameBoards(ownBoards, efficiency),
       ],
     }));
@@ -108,7 +107,7 @@
       x: yearAxis, y: { title, log: true },
       points: [...mark(models.filter((row) => !row.best), y, "circle"), ...mark(models.filter((row) => row.best), y, "diamond"), ...mark(ownModels, ownY)],
       lines: [...drawTrend(lines[0], models, "contour"), ...drawTrend(lines[1], models, "published")],
-      names: [...nameTrend(lines[1], models, BEST_NAMES[choice.domain], 0), ...nameTrend(lines[0], models, "all models", 0)],
+      names: [...nameTrend(lines[1], models, BEST_NAMES[choice.domain]), ...nameTrend(lines[0], models, "all models")],
     }));
     const factor = lines[1] && 10 ** lines[1].slope;
     if (factor) setTitle(id, `${quantity} of ${BEST_NAMES[choice.domain]} ${factor < 1 ? "fall to" : "grow"} ${number(factor, 3)} times a year`);

@@ -32,7 +32,7 @@ def wait_for_script(page: Any) -> None:
 
 def download(page: Any, button: Any) -> Any:
     """Press a button by keyboard and return the download. A chart that is drawn while the mouse
-    button is down moves the page, and the browser then sends no click."""
+    button is down can move the page, so that the browser sends no click."""
     with page.expect_download() as saved:
         button.press("Enter")
     return saved.value
