@@ -37,7 +37,7 @@ from forgeries.outcome import MIN_GAIN, Outcome, is_warned, render_findings  # n
 from forgeries.readings import READING_FORGERIES, make_bundle  # noqa: E402
 from forgeries.strategies import STRATEGIES  # noqa: E402
 from support.bundles import rederive  # noqa: E402
-from support.committed_runs import find_reference_runs  # noqa: E402
+from support.committed_runs import find_reference_runs, find_studied_runs  # noqa: E402
 
 from rules.bundle import Bundle  # noqa: E402
 from rules.bundle_format.files import read_files  # noqa: E402
@@ -256,17 +256,16 @@ def render_sensor(evidences: Sequence[EvidenceFrames]) -> str:
 
 def render_tables() -> dict[str, str]:
     """All generated parts of the page by their names."""
-    evidences = [
-        evidence
-        for path in find_reference_runs()
-        if (evidence := read_frames(read_files(path))[0]) is not None
-    ]
+    evidences, studied_evidences = (
+        [evidence for path in paths if (evidence := read_frames(read_files(path))[0]) is not None]
+        for paths in (find_reference_runs(), find_studied_runs())
+    )
     before, after = judge_strategies_before(), judge_strategies(ROOT)
     return {
         "strategies": render_strategies(before, after),
         "unseen": render_unseen(before, after),
-        "readings": render_reading_forgeries(evidences),
-        "real": render_false_alarms(evidences),
+        "readings": render_reading_forgeries(studied_evidences),
+        "real": render_false_alarms(studied_evidences),
         "disguises": render_disguises(evidences),
         "scatter": render_scatter(evidences),
         "sensor": render_sensor(evidences),

@@ -6,7 +6,8 @@ sequences that they share. The salt is drawn for each check, so nobody can know 
 making a bundle.
 
 A copy may be altered so that no sequence remains as it was. Its *noise* remains: the differences of
-successive values. All of them are kept, in one byte each.
+successive values, and what remains of them without the beat of the batches. All are kept, in one
+byte each.
 """
 
 from collections.abc import Iterable, Iterator
@@ -40,6 +41,9 @@ LIMIT = 127
 LIMIT_IN_MEDIANS = 6
 """What `LIMIT` stands for, as a multiple of the median size of a difference. A few large steps,
 such as those between epochs, must not dominate a correlation."""
+ORDER = 16
+"""From so many earlier differences the next one is predicted. Batches in step with the sampling
+beat, alike in all runs of a workload, and a few readings show the beat."""
 
 Hashes = NDArray[np.uint64]
 
@@ -56,6 +60,8 @@ class Noise:
     differences: NDArray[np.int8]
     """Of successive values, shape (n - 1,), scaled to `LIMIT`. Rises are positive, falls are
     negative and equal values are zero."""
+    residuals: NDArray[np.int8]
+    """The differences without what follows from those around them, shape (n - 1,), scaled alike."""
     patterns: NDArray[np.uint32]
     """The first halves of patterns of rises and falls that do not repeat themselves, shape (m,)
     (`rules.metrics.power.series.find_patterns`)."""
@@ -148,7 +154,23 @@ def sample_sequences(columns: Iterable[Ints], salt: int, kept: int = SEQUENCES_K
 def take_noise(values: Floats, salt: int) -> Noise:
     """The noise of finite values of shape (n,)."""
     patterns = find_patterns(values)
-    differences = np.diff(values)
+    differences = _scale(np.diff(values))
+    halves = (patterns >> np.uint64(SIGNS // 2)).astype(np.uint32)
+    hashes = (halves ^ np.uint64(salt)) * _ODD
+    places = np.flatnonzero(hashes < np.uint64(2**64 // PATTERNS_KEPT))
+    places = places[~repeat_themselves(patterns[places])]
+    if len(places) * PATTERNS_KEPT < FEW_PATTERNS and len(patterns) < LONG:
+        places = np.flatnonzero(~repeat_themselves(patterns))
+    return Noise(
+        differences,
+        _scale(_whiten(differences.astype(np.float64))),
+        halves[places],
+        places.astype(np.uint32),
+    )
+
+
+def _scale(differences: Floats) -> NDArray[np.int8]:
+    """Differences, shape (n,), in units of which `LIMIT` is `LIMIT_IN_MEDIANS` medians."""
     sizes = np.abs(differences)
     middle = len(sizes) // 2
     # The upper median: `np.median` takes four times as long.
@@ -157,13 +179,29 @@ def take_noise(values: Floats, salt: int) -> Noise:
     scaled = differences * (LIMIT / LIMIT_IN_MEDIANS / (typical or 1.0))
     # Rounded away from zero, so that the smallest rise or fall remains one.
     scaled = np.copysign(np.ceil(np.abs(scaled)), scaled).clip(-LIMIT, LIMIT)
-    halves = (patterns >> np.uint64(SIGNS // 2)).astype(np.uint32)
-    hashes = (halves ^ np.uint64(salt)) * _ODD
-    places = np.flatnonzero(hashes < np.uint64(2**64 // PATTERNS_KEPT))
-    places = places[~repeat_themselves(patterns[places])]
-    if len(places) * PATTERNS_KEPT < FEW_PATTERNS and len(patterns) < LONG:
-        places = np.flatnonzero(~repeat_themselves(patterns))
-    return Noise(scaled.astype(np.int8), halves[places], places.astype(np.uint32))
+    return scaled.astype(np.int8)
+
+
+def _whiten(differences: Floats) -> Floats:
+    """The differences, shape (n,), filtered so that their spectrum is flat: what two runs share by
+    their workload and not by a copy is in few frequencies.
+
+    The filter has the gain of the linear prediction of order `ORDER` (Yule and Walker) and no
+    phase, so that a series that was turned around gives the same values backwards.
+    """
+    count = len(differences)
+    lags = np.arange(min(ORDER, count - 1) + 1)
+    covariances = np.array([differences[lag:] @ differences[: count - lag] for lag in lags])
+    if len(lags) < 2 or not covariances[0]:
+        return differences
+    # A little noise, so that the equations of a periodic series have a solution.
+    covariances[0] *= 1 + 1e-4
+    table = covariances[np.abs(lags[1:, None] - lags[None, 1:])]
+    weights = np.linalg.solve(table, covariances[1:])
+    # Longer than the series, because the transform joins its end to its start.
+    size = 1 << (count + ORDER).bit_length()
+    gain = np.abs(np.fft.rfft([1.0, *-weights], size))
+    return np.fft.irfft(np.fft.rfft(differences, size) * gain, size)[:count]
 
 
 def _split_durations(bundle: Bundle) -> Iterator[Ints]:

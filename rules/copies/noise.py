@@ -15,9 +15,6 @@ from rules.fingerprints import Noise
 from rules.metrics.power.series import SIGNS, find_patterns, repeat_themselves
 from rules.run_summary import RunSummary
 
-MIN_CORRELATION = 0.75
-"""Correlation of noise from which on a run is a copy. Of two measured runs, no 1 000 power readings
-correlate by more than 0.65, and no 256 batch durations by more than 0.4 (docs/forensics.md)."""
 MIN_PATTERNS = 32
 """Number of patterns in common from which on a run is a copy; measured boards share none."""
 ALIGNMENTS_TRIED = 8
@@ -25,7 +22,7 @@ ALIGNMENTS_TRIED = 8
 MAX_EXHAUSTIVE = 10_000
 """Up to so many pairs of series, runs of one setting are compared at all alignments."""
 MAX_ALIGNED = 8192
-"""At most so many of the first differences are compared at all alignments, so that a long series
+"""At most so many of the first residuals are compared at all alignments, so that a long series
 takes no longer."""
 MIN_PEAK = 0.2
 """Correlation of whole series from which on their alignment is tried."""
@@ -35,6 +32,15 @@ _PATTERN_AGREES = np.ones(SIGNS, dtype=bool).tobytes()
 
 Differences = NDArray[np.int8]
 NoiseOf = Callable[[RunSummary], tuple[Noise, ...]]
+
+
+@dataclass(frozen=True)
+class LeastLikeness:
+    """From which correlation on two series of one kind are a copy."""
+
+    length: int
+    """How many residuals in a row are correlated."""
+    correlation: float
 
 
 @dataclass(frozen=True)
@@ -71,10 +77,10 @@ class _Alignment:
 
 
 def find_copied_noise(
-    runs: Sequence[RunSummary], noise_of: NoiseOf, length: int
+    runs: Sequence[RunSummary], noise_of: NoiseOf, least: LeastLikeness
 ) -> Iterator[Likeness]:
     """Each run to be reported because its noise occurs in another run, with the run that is most
-    alike. Correlations are of parts of `length` differences."""
+    alike."""
     ordered = order_runs(runs)
     series = [_Series(i, noise) for i, run in enumerate(ordered) for noise in noise_of(run)]
     correlations: dict[tuple[int, int], float] = defaultdict(float)
@@ -82,17 +88,18 @@ def find_copied_noise(
     for alignment in {*_align_by_patterns(series), *_align_by_correlation(series, ordered)}:
         later, earlier = series[alignment.later], series[alignment.earlier]
         pair = (earlier.run, later.run)
-        source = earlier.noise.differences
-        first, second = _overlap(
-            later.noise.differences,
-            source[::-1] if alignment.is_reversed else source,
-            alignment.lag,
+        correlations[pair] = max(
+            correlations[pair],
+            correlate_parts(
+                *_overlap(later.noise.residuals, earlier.noise.residuals, alignment), least.length
+            ),
         )
-        correlations[pair] = max(correlations[pair], correlate_parts(first, second, length))
-        patterns[pair] += count_shared_patterns(first, second)
+        patterns[pair] += count_shared_patterns(
+            *_overlap(later.noise.differences, earlier.noise.differences, alignment)
+        )
     likest: dict[Path, Likeness] = {}
     for pair, correlation in sorted(correlations.items(), key=itemgetter(1)):
-        if correlation >= MIN_CORRELATION or patterns[pair] >= MIN_PATTERNS:
+        if correlation >= least.correlation or patterns[pair] >= MIN_PATTERNS:
             earlier_run, later_run = ordered[pair[0]], ordered[pair[1]]
             for run in list_copies(earlier_run, later_run):
                 other = earlier_run if run is later_run else later_run
@@ -152,11 +159,15 @@ def count_shared_patterns(first: Differences, second: Differences) -> int:
     )
 
 
-def _overlap(later: Differences, earlier: Differences, lag: int) -> tuple[Differences, Differences]:
-    """The parts of two series that overlap if the earlier one is shifted by `lag`."""
+def _overlap(
+    later: Differences, earlier: Differences, alignment: _Alignment
+) -> tuple[Differences, Differences]:
+    """The parts of two series that overlap in an alignment."""
+    lag = alignment.lag
     begin = max(0, lag)
     end = max(begin, min(len(later), len(earlier) + lag))
-    return later[begin:end], earlier[begin - lag : end - lag]
+    shifted = earlier[::-1] if alignment.is_reversed else earlier
+    return later[begin:end], shifted[begin - lag : end - lag]
 
 
 def _align_by_patterns(series: Sequence[_Series]) -> Iterator[_Alignment]:
@@ -198,8 +209,8 @@ def _align_by_correlation(
     """The best alignment of each pair of series, forwards and backwards, of the runs that are few
     enough."""
     for group in _choose_groups(series, ordered):
-        forwards = [_first_differences(series[i].noise.differences) for i in group]
-        backwards = [_first_differences(series[i].noise.differences[::-1]) for i in group]
+        forwards = [_take_first(series[i].noise.residuals) for i in group]
+        backwards = [_take_first(series[i].noise.residuals[::-1]) for i in group]
         size = 1 << (2 * max(map(len, forwards))).bit_length()
         scales = np.array([np.sqrt(values @ values) for values in forwards])
         spectra, reversed_spectra = (
@@ -225,8 +236,8 @@ def _align_by_correlation(
                         yield _Alignment(later, earlier, lag, is_reversed)
 
 
-def _first_differences(differences: Differences) -> NDArray[np.float32]:
-    return differences[:MAX_ALIGNED].astype(np.float32)
+def _take_first(residuals: Differences) -> NDArray[np.float32]:
+    return residuals[:MAX_ALIGNED].astype(np.float32)
 
 
 def _choose_groups(

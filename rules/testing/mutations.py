@@ -16,8 +16,10 @@ if TYPE_CHECKING:  # to judge takes no data frames, and loading them takes as lo
     import pandas as pd
 
 READINGS = ("power_mw", "power_avg_mw", "energy_mj")
-SWAPPED_SHARE = 0.25
-"""The share of pairs of neighbouring readings that `swap_neighbours` swaps."""
+EIGHTHS = 8
+"""Parts of a batch whose readings `exchange_readings` keeps apart."""
+NEARBY = 64
+"""Readings in a row among which it exchanges them."""
 
 
 def get_protocol(evidence: EvidenceFrames) -> Protocol:
@@ -128,27 +130,37 @@ def shuffle_readings(evidence: EvidenceFrames, seed: int) -> None:
     ]
 
 
-def swap_neighbours(samples: "pd.DataFrame", seed: int) -> None:
-    """Turn samples into those of a similar run: swap some neighbouring power readings under load,
-    and delay each reading by some nanoseconds. Values, mean and steps of the sensor stay the
-    same."""
+def exchange_readings(evidence: EvidenceFrames, seed: int, accelerator: str | None = None) -> None:
+    """Turn samples into those of a similar run: power readings under load change places with others
+    nearby of the same eighth of a batch, and each is delayed by some nanoseconds. Values, mean,
+    steps of the sensor and the course of a batch stay the same. All accelerators, or one."""
     random = np.random.default_rng(seed)
-    samples["read_ns"] += random.integers(0, 1000, len(samples))
-    for _, rows in samples.groupby("accelerator", sort=False):
+    ranks = {uuid: r["rank"] for r in evidence.result["ranks"] for uuid in r["accelerators"]}
+    for uuid, rows in evidence.samples.groupby("accelerator", sort=False):
+        if accelerator not in (None, uuid):
+            continue
+        read_ns = rows["read_ns"].to_numpy() + random.integers(0, 1000, len(rows))
         power_mw = rows["power_mw"].to_numpy(np.float64, copy=True)
-        pairs = np.flatnonzero(random.random(len(power_mw) // 2) < SWAPPED_SHARE) * 2
-        high = power_mw > np.nanmax(power_mw, initial=0) / 2
-        pairs = pairs[high[pairs] & high[pairs + 1]]
-        power_mw[pairs], power_mw[pairs + 1] = power_mw[pairs + 1], power_mw[pairs].copy()
-        samples.loc[rows.index, "power_mw"] = power_mw
+        high = np.flatnonzero(power_mw > np.nanmax(power_mw, initial=0) / 2)
+        eighth = np.zeros(len(high))
+        if evidence.requests is None:
+            batches = evidence.batches[evidence.batches["rank"] == ranks[uuid]]
+            start_ns, end_ns = batches["start_ns"].to_numpy(), batches["end_ns"].to_numpy()
+            batch = np.maximum(np.searchsorted(start_ns, read_ns[high], side="right") - 1, 0)
+            eighth = (read_ns[high] - start_ns[batch]) * EIGHTHS // (end_ns - start_ns)[batch]
+        block = np.arange(len(high)) // NEARBY
+        places = high[np.lexsort((high, eighth, block))]
+        power_mw[places] = power_mw[high[np.lexsort((random.random(len(high)), eighth, block))]]
+        evidence.samples.loc[rows.index, "read_ns"] = read_ns
+        evidence.samples.loc[rows.index, "power_mw"] = power_mw
 
 
 def renew_noise(evidence: EvidenceFrames, seed: int) -> None:
     """Turn evidence into that of a similar run, as far as its noise goes: other readings and delays
-    (`swap_neighbours`), other steps of the energy counter, and for training the batches of each
+    (`exchange_readings`), other steps of the energy counter, and for training the batches of each
     epoch in another order. Means and the ends of epochs stay almost the same."""
     random = np.random.default_rng(seed)
-    swap_neighbours(evidence.samples, seed)
+    exchange_readings(evidence, seed)
     evidence.samples["energy_mj"] += np.cumsum(random.integers(0, 20, len(evidence.samples)))
     if evidence.requests is not None:
         return
@@ -198,7 +210,7 @@ def add_twin(evidence: EvidenceFrames, node: str | None = None) -> int:
     """Add a copy of the first rank with a board of its own, on the same node or on a new one.
     Returns the number of the new rank.
 
-    Its readings are swapped and shifted by 11 mW, and its batches are some microseconds shorter, so
+    Its readings are exchanged and 11 mW higher, and its batches are some microseconds shorter, so
     that no rule on copies reports it.
     """
     result, first_rank, uuid = (
@@ -227,7 +239,6 @@ def add_twin(evidence: EvidenceFrames, node: str | None = None) -> int:
     )
     for column in ("power_mw", "power_avg_mw"):
         samples[column] += 11
-    swap_neighbours(samples, rank)
     if node is not None:
         result.get("clocks", []).extend(
             [
@@ -242,6 +253,7 @@ def add_twin(evidence: EvidenceFrames, node: str | None = None) -> int:
     batches["end_ns"] -= batches["batch"] * 7919 % 97 * 100
     evidence.samples = concatenate(evidence.samples, samples)
     evidence.batches = concatenate(evidence.batches, batches)
+    exchange_readings(evidence, rank, twin)
     return rank
 
 

@@ -261,6 +261,18 @@ def test_patterns_of_batches_in_phase_with_the_sampling_are_left_out() -> None:
     assert count_irregular_patterns(np.full(3000, 700.0)) == 0
 
 
+def test_beat_that_all_runs_of_a_workload_share_is_no_copy() -> None:
+    """Batches of 167 ms beside readings every 100 ms, as on two H100s."""
+    random = np.random.default_rng(8)
+    beat_w = 60 * np.sin(2 * np.pi * np.arange(3000) / 1.6749) + 25 * np.cos(np.arange(3000) * 3.75)
+    first_w, other_w = (690 + beat_w + random.normal(0, 12, 3000) for _ in range(2))
+    assert np.corrcoef(np.diff(first_w), np.diff(other_w))[0, 1] > 0.9
+    first, other = make_noise_summary("a", first_w), make_noise_summary("b", other_w)
+    assert list_reported_runs("X112", first, other) == []
+    copied = make_noise_summary("b", first_w[::-1] + random.normal(0, 5, 3000))
+    assert list_reported_runs("X112", first, copied) == ["b"]
+
+
 def count_irregular_patterns(power_w: np.ndarray) -> int:
     return int((~repeat_themselves(find_patterns(power_w))).sum())
 

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from conftest import copy_evidence
 from support.bundles import rederive
-from support.mutation_cases import MEASURED, read_measured
+from support.committed_runs import SUBMISSIONS
+from support.mutation_cases import read_measured
 from support.rules.round_runs import list_reported_runs, make_other_summary, make_summary
 
 from rules.bundle import Bundle
@@ -31,7 +32,9 @@ from rules.testing.mutations import (
 )
 
 ALONE, ACROSS = ("W126", "W127", "T122", "T123", "T124", "T125", "C113"), ("X116", "X117")
-PATHS = sorted(result.parent for result in MEASURED.glob("*/*/result.json"))
+PATHS = sorted(path.parent for path in (SUBMISSIONS / "reference").glob("*/*/result.json"))
+COOLING_RUNS = ("c76f09", "110c2c", "d83cc5")
+"""Their boards cool by 4 to 7 K over the scored epochs, and draw less power."""
 CAPPED_RUN = next(path for path in PATHS if path.name.endswith("85582f"))
 
 
@@ -63,7 +66,7 @@ def test_measured_run_alone_is_not_reported(path: Path) -> None:
         if isinstance(rule, BundleRule)
         and bundle.standing in rule.standings
         and any(rule.judge(bundle))
-    ] == []
+    ] == (["T125"] if path.name.endswith(COOLING_RUNS) else [])
 
 
 def test_measured_runs_together_are_not_reported() -> None:
@@ -172,7 +175,8 @@ def test_open_baseline_may_be_as_fast_as_the_tuned_variant() -> None:
     [
         ("NVIDIA H200", "resnet50-train", False),
         ("NVIDIA H200", "sd2-latents-train", True),
-        ("NVIDIA H100 80GB HBM3", "resnet50-train", True),
+        ("NVIDIA H100 80GB HBM3", "resnet50-train", False),
+        ("NVIDIA H100 80GB HBM3", "vitl16-train", True),
         ("NVIDIA B300 SXM6 AC", "resnet50-train", True),
         ("Simulated H200", "resnet50-train", False),
     ],

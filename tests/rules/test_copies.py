@@ -183,6 +183,12 @@ def scale(forgery: EvidenceFrames) -> None:
     forgery.samples["power_mw"] = (forgery.samples["power_mw"] * 0.95).round()
 
 
+def smooth(forgery: EvidenceFrames) -> None:
+    """Each reading is the mean of itself and its neighbours."""
+    power_mw = forgery.samples["power_mw"].to_numpy()
+    forgery.samples["power_mw"] = np.convolve(power_mw, [0.25, 0.5, 0.25], "same").round()
+
+
 @pytest.mark.parametrize(
     ("path", "edit", "jitter_w"),
     [
@@ -195,6 +201,7 @@ def scale(forgery: EvidenceFrames) -> None:
             scale,
             reverse,
             mirror,
+            smooth,
         )
         for jitter_w in (0, 2)
         # What the patterns of a run in phase with the sampling show is too little for this copy.

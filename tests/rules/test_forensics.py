@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.bundles import make_evidence, make_serving_evidence, rederive
-from support.committed_runs import find_reference_runs
+from support.committed_runs import find_studied_runs
 
 from rules.bundle import Bundle
 from rules.bundle_format.files import read_files
@@ -35,7 +35,7 @@ from rules.metrics.power.series import (
 from rules.registry import rules_by_id
 from rules.testing.frames import EvidenceFrames, read_frames
 
-MEASURED = find_reference_runs()
+MEASURED = find_studied_runs()
 STATISTICAL = [rule for rule in rules_by_id().values() if ".forensics." in rule.module]
 
 

@@ -140,8 +140,8 @@ def make_other_run(evidence: EvidenceFrames, number: int = 1) -> EvidenceFrames:
     """Turn the evidence of a run into that of a similar run, `number` days later, with other
     readings and batch times.
 
-    Neighbouring readings are swapped, so that readings of a real sensor stay on its steps, and
-    batches change places. The caller must derive the figures again.
+    Readings change places with others nearby, so that those of a real sensor stay on its steps,
+    and so do batches. The caller must derive the figures again.
     """
     result, batches, random = evidence.result, evidence.batches, np.random.default_rng(number)
     for name in ("started_at", "ended_at"):

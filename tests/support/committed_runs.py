@@ -3,6 +3,9 @@
 import json
 from pathlib import Path
 
+from rules.boards import find_board
+from rules.metrics.power.series import MEASURED
+
 SUBMISSIONS = Path(__file__).parents[2] / "submissions"
 
 
@@ -19,3 +22,14 @@ def find_workload_runs() -> list[Path]:
 def find_reference_runs() -> list[Path]:
     """Those of `find_workload_runs` that are in submissions/reference."""
     return [path for path in find_workload_runs() if "reference" in path.parts]
+
+
+def find_studied_runs() -> list[Path]:
+    """Those of `find_reference_runs` on boards that the statistics of readings were found on."""
+    return [path for path in find_reference_runs() if _read_boards(path) <= set(MEASURED)]
+
+
+def _read_boards(path: Path) -> set[str]:
+    system = json.loads((path / "system.json").read_bytes())
+    names = {board["name"] for node in system["nodes"] for board in node["accelerators"]}
+    return {board.id for name in names if (board := find_board(name)) is not None}

@@ -2,21 +2,24 @@
 
 ## What it does
 Compares the noise of all bundles that are checked together: the differences between successive
-power readings under load, and those between the durations of successive batches. Two runs are
-aligned where patterns of 32 rises and falls agree, at the eight alignments with most of them. In
-small rounds, and among few runs of one setting (up to 10 000 pairs of accelerators), they are also
-aligned where the correlation of the whole series is largest, forwards and backwards. The rule
-reports a run
+power readings under load, and those between the durations of successive batches. A filter flattens
+their spectrum first. It removes the beat of batches in step with the sampling, which all runs of a
+workload share. Two runs are aligned where patterns of 32 rises and falls agree, at the eight
+alignments with most of them. In small rounds, and among few runs of one setting (up to 10 000 pairs
+of accelerators), they are also aligned where the correlation of the whole series is largest,
+forwards and backwards. The rule reports a run
 
-- in which the differences of 1 000 readings, or of 256 batches, have a correlation of 0.75 or more,
-  or of -0.75 or less, with those of another run, or
+- in which the noise of 1 000 readings has a correlation of 0.4 or more, or of -0.4 or less, with
+  that of another run,
+- in which the noise of 256 batches has one of 0.6 or more, or of -0.6 or less, or
 - that shares 32 patterns of 64 rises and falls with another run, at the alignments that are tried.
 
-Large steps, such as those between epochs, are limited to six times the median step. Patterns that
-agree with themselves at a lag of up to 32 samples in 85 % of the signs are skipped: batches in
-phase with the sampling give the same patterns in every run of the workload. Of the others one in
-eight decides on alignments, chosen under a salt that is drawn for each check, or all if a series
-has fewer than 512. Demos are skipped. Of two bundles, the rule reports the same one as X102.
+Large steps, such as those between epochs, are limited to six times the median step. Patterns are
+those before the filter. Patterns that agree with themselves at a lag of up to 32 samples in 85 % of
+the signs are skipped: batches in phase with the sampling give the same patterns in every run of the
+workload. Of the others one in eight decides on alignments, chosen under a salt that is drawn for
+each check, or all if a series has fewer than 512. Demos are skipped. Of two bundles, the rule
+reports the same one as X102.
 
 A run with this finding wins no comparison until a reviewer accepts it or the LOG lists it.
 
@@ -24,11 +27,11 @@ A run with this finding wins no comparison until a reviewer accepts it or the LO
 Noise does not repeat. A copy that was shifted, scaled, rounded or disturbed by some watts keeps
 most of its noise, and X102, which compares to the milliwatt, does not recognise it.
 
-It is a warning, because only H200s have been measured: 26 accelerators in 19 runs, ten of which
-trained ResNet-50 in phase with the sampling. Between two runs, no 1 000 readings have a correlation
-above 0.65, no 256 batches one above 0.4, and no two accelerators share a pattern (312 pairs).
-Copies with up to 20 W of jitter are found on all 26 in a small round; in a large one on all 26 up
-to 5 W, and on 17 with 20 W.
+It is a warning, because only H100s and H200s have been measured: 38 accelerators in 30 runs, many
+of which trained ResNet-50 in phase with the sampling. Between two runs, no 1 000 readings have a
+correlation above 0.23, no 256 batches one above 0.38, and no two accelerators share a pattern (689
+pairs). Without the filter, two runs of two H100s have a correlation of 0.78. Copies with up to 20 W
+of jitter are found on all of them in a small round.
 
 ## What to do
 Withdraw the copy. If the LOG lists neither bundle and another center copied your run, tell the
@@ -42,7 +45,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rules.bundle_format.table import BATCHES, SAMPLES
-from rules.copies.noise import MIN_CORRELATION, NoiseOf, find_copied_noise
+from rules.copies.noise import LeastLikeness, NoiseOf, find_copied_noise
 from rules.finding import Severity, Violation
 from rules.metrics.power.series import ENOUGH
 from rules.rule import RoundRule
@@ -52,8 +55,10 @@ RULE = RoundRule(
     __name__, "X112", Severity.WARNING, added="1.3.0", sees_withdrawn=True, bars_winning=True
 )
 
-LENGTHS = {"power readings": ENOUGH, "durations of batches": 256}
-"""How many differences in a row are correlated."""
+LEAST = {
+    "power readings": LeastLikeness(ENOUGH, 0.4),
+    "durations of batches": LeastLikeness(256, 0.6),
+}
 
 
 @RULE.check
@@ -71,11 +76,12 @@ def check(runs: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
 def _compare(
     runs: Sequence[RunSummary], table: str, name: str, noise_of: NoiseOf
 ) -> Iterator[tuple[Path, Violation]]:
-    for likeness in find_copied_noise(runs, noise_of, LENGTHS[name]):
+    least = LEAST[name]
+    for likeness in find_copied_noise(runs, noise_of, least):
         observed = (
-            f"the differences of {LENGTHS[name]} {name} have a correlation of "
-            f"{likeness.correlation:.2f} with those of {likeness.other.name}"
-            if likeness.correlation >= MIN_CORRELATION
+            f"the noise of {least.length} {name} has a correlation of {likeness.correlation:.2f} "
+            f"with that of {likeness.other.name}"
+            if likeness.correlation >= least.correlation
             else f"{likeness.patterns} patterns of rises and falls of {name} occur in "
             f"{likeness.other.name}"
         )

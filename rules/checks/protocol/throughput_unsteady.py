@@ -11,7 +11,8 @@ could be compared. If requests arrive at random, the work varies too.
 
 ## What to do
 Examine the epochs in the result. A trend means that the board was still warming up, and a single
-slow epoch that another process ran. Remove the cause and run again.
+slow epoch that another process ran. With small batches the board waits for the host, whose speed
+varies: mean power is then far below the cap; use a larger batch. Remove the cause and run again.
 
 ## Source
 Protocol, section "steadiness".

@@ -13,7 +13,7 @@ def rename_boards(evidence: EvidenceFrames, name: str) -> None:
 
 @mutation(RULE, "M116")
 def board_of_another_kind(evidence: EvidenceFrames) -> None:
-    rename_boards(evidence, "NVIDIA H100 80GB HBM3")
+    rename_boards(evidence, "NVIDIA B200")
 
 
 @mutation(RULE, "M107")
