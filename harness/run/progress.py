@@ -265,7 +265,8 @@ def _describe_idle(idle: IdleSummary) -> str:
     unused = ""
     if idle.unused_boards:
         power = "" if idle.unused_w is None else f", {idle.unused_w:.0f} W"
-        unused = f"; unused boards: {idle.unused_boards}{power}"
+        busy = f", {idle.busy_boards} busy with other work" if idle.busy_boards else ""
+        unused = f"; unused boards: {idle.unused_boards}{power}{busy}"
     return (
         f"idle {idle.bare_w:.1f} W, with the model {idle.resident_w:.1f} W per accelerator "
         f"({100 * idle.idle_share:.1f} % of load); {idle.preparation_s:.0f} s and "

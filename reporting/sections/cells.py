@@ -1,5 +1,6 @@
 """Columns and cells that several sections of the page share."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -154,6 +155,23 @@ def describe_evidence(
 def name_line(row: ResultRow) -> str:
     """The configuration that all caps of a line share, for submitted and published rows."""
     return name_submitted_line(row) if row.provenance else f"{row.system} · {row.model}"
+
+
+def distinguish_names(names: Sequence[str], rows: Sequence[ResultRow]) -> list[str]:
+    """Unique names of lines or settings, given a row of each: with the batch size, and then a
+    number from the second on, only if needed."""
+    uses = Counter(names)
+    # The batch size first, because it tells the reader why there are two.
+    batch_names = [
+        f"{name} · batch {row.batch_size}" if uses[name] > 1 and row.batch_size else name
+        for name, row in zip(names, rows, strict=True)
+    ]
+    counts: Counter[str] = Counter()
+    unique_names = []
+    for name in batch_names:
+        counts[name] += 1
+        unique_names.append(name if counts[name] == 1 else f"{name} ({counts[name]})")
+    return unique_names
 
 
 def name_setting(row: ResultRow) -> str:

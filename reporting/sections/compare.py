@@ -7,7 +7,6 @@ between runs and boards (`rules.metrics.comparison.compare_with_baseline`). The 
 repeats stands for a setting.
 """
 
-from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from itertools import groupby
 
@@ -17,6 +16,7 @@ from reporting.sections.cells import (
     BundleLink,
     Cells,
     add_mark_columns,
+    distinguish_names,
     drop_kind,
     make_figure_cells,
     make_figure_columns,
@@ -169,15 +169,10 @@ def _get_throughput(setting: Setting) -> float:
 
 
 def name_settings(settings: Sequence[Setting]) -> list[str]:
-    """A unique name for each setting: its label, with a number if the label repeats. Settings with
-    one label differ in batch size, for example. Without the number, a reader could not choose the
-    second as the baseline."""
-    counts: Counter[str] = Counter()
-    names = []
-    for label in (format_label(setting.mean) for setting in settings):
-        counts[label] += 1
-        names.append(label if counts[label] == 1 else f"{label} ({counts[label]})")
-    return names
+    """A unique name for each setting. With equal names, a reader could not choose the second as the
+    baseline."""
+    means = [setting.mean for setting in settings]
+    return distinguish_names([format_label(mean) for mean in means], means)
 
 
 def format_label(row: ResultRow) -> str:

@@ -37,6 +37,7 @@ def build_idle_table(
         Column("preparation_kj", "energy before it", "kJ", "number"),
         Column("unused_boards", "unused boards", "", "count"),
         Column("unused_w", "their power", "W", "number", about="of all together, during the run"),
+        Column("busy_boards", "of them busy", "", "count", about="with other work, by their power"),
     )
     cells = tuple(_make_cells(row, idle, link) for row, idle in measured)
     return ReportTable(id, title, columns, cells, ABOUT)
@@ -46,7 +47,8 @@ ABOUT = (
     "Means over the accelerators of a run. Both idle phases last 30 s, in short runs as long as an "
     "epoch. The time to the first scored epoch begins with the start of the workers, without the "
     "idle phases. Unused boards are those of the same nodes that the run does not use. Their power "
-    "is stated by the harness, and no evidence confirms it."
+    "is stated by the harness, and no evidence confirms it. A board is busy if it draws more than "
+    "twice the idle power of the boards of the run."
 )
 
 
@@ -60,4 +62,5 @@ def _make_cells(row: ResultRow, idle: IdleSummary, link: BundleLink) -> Cells:
         "preparation_kj": idle.preparation_j / 1e3,
         "unused_boards": idle.unused_boards,
         "unused_w": idle.unused_w,
+        "busy_boards": idle.busy_boards,
     }

@@ -15,7 +15,7 @@ from reporting.sections.cells import (
     make_figure_columns,
     make_mark_cells,
 )
-from reporting.sections.compare import format_label, name_settings
+from reporting.sections.compare import name_settings
 from reporting.sections.repeats import (
     BOARD_LIMIT_COLUMN,
     JOULES,
@@ -188,13 +188,14 @@ def build_repeats_table(
         "between runs needs two runs on one board; that between boards needs two boards, and holds "
         "the spread between runs too."
     )
+    settings = join_repeats(row for row in rows if row.provenance)
     parts = [
-        (setting, figure, name)
-        for setting in join_repeats(row for row in rows if row.provenance)
+        (setting, setting_name, figure, name)
+        for setting, setting_name in zip(settings, name_settings(settings), strict=True)
         for figure, name in ((RATE, "throughput"), (JOULES, "energy"))
     ]
     cells = tuple(_make_component_cells(*part, link) for part in parts)
-    identities = tuple((_list_run_ids(setting), name) for setting, _, name in parts)
+    identities = tuple((_list_run_ids(setting), name) for setting, _, _, name in parts)
     all_columns = add_mark_columns(*columns)
     return ReportTable(id, title, all_columns, cells, about, identities=identities)
 
@@ -203,11 +204,13 @@ def _list_run_ids(setting: Setting) -> frozenset[str]:
     return frozenset(row.provenance.run.run_id for row in setting.rows if row.provenance)
 
 
-def _make_component_cells(setting: Setting, figure: str, name: str, link: BundleLink) -> Cells:
+def _make_component_cells(
+    setting: Setting, setting_name: str, figure: str, name: str, link: BundleLink
+) -> Cells:
     cells: Cells = {
         **make_repeat_cells(setting, link),
         **make_run_cells(setting),
-        "result": format_label(setting.mean),
+        "result": setting_name,
         "figure": name,
     }
     components = setting.compute_components(figure)

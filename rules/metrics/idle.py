@@ -31,6 +31,10 @@ DISCARDED, SCORED, PREPARATION, ALL = "discarded", "scored", "preparation", "all
 """`preparation` is the time from the start of the workers to the first scored batch, without the
 phase `resident`. `all` is the time that the samples of the node span."""
 
+BUSY = 2.0
+"""An unused board is busy from so many times the idle power of the boards of the run on. Six idle
+H100s and H200s differ by 9 %; the least demanding runs beside others took 2.5 times theirs."""
+
 Window = tuple[int, int]
 """Start and end in ns of the monotonic clock of a node."""
 
@@ -52,6 +56,8 @@ class IdleSummary:
     unused_boards: int
     unused_w: float | None
     """Mean power of all unused boards together during the run; None if one was not read."""
+    busy_boards: int
+    """How many unused boards drew more than `BUSY` times the bare power: other work ran there."""
     unused_j: float | None
 
 
@@ -222,15 +228,17 @@ def summarize_idle(idle: IdleFigures, headline: Headline) -> IdleSummary:
     used_boards = [board for board in idle.boards if board.used]
     unused_boards = [board for board in idle.boards if not board.used]
     preparations = [phase for phase in idle.phases if phase.phase == PREPARATION]
+    bare_w = _compute_mean(board.bare_w for board in used_boards)
     resident_w = _compute_mean(board.resident_w for board in used_boards)
     return IdleSummary(
-        bare_w=_compute_mean(board.bare_w for board in used_boards),
+        bare_w=bare_w,
         resident_w=resident_w,
         idle_share=resident_w / headline.mean_power_w_per_accelerator.mean,
         preparation_s=max(phase.seconds for phase in preparations),
         preparation_j=math.fsum(phase.energy_j for phase in preparations),
         unused_boards=len(unused_boards),
         unused_w=_add(board.mean_w for board in unused_boards),
+        busy_boards=sum((board.mean_w or 0.0) > BUSY * bare_w for board in unused_boards),
         unused_j=_add(board.energy_j for board in unused_boards),
     )
 

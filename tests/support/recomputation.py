@@ -244,6 +244,9 @@ def list_idle_figures(page: ReportPage, result: Result) -> Numbers:
         "preparation_kj": preparation["energy_j"] / 1e3,
         "unused_boards": len(unused),
         "unused_w": sum(board["mean_w"] for board in unused),
+        "busy_boards": sum(
+            board["mean_w"] > 2 * np.mean([board["bare_w"] for board in used]) for board in unused
+        ),
     }
 
 

@@ -8,7 +8,13 @@ from typing import Any
 from reporting.report_table import Column, ReportTable
 from reporting.results_model import ResultRow, format_accelerator_count, name_submitted_line
 from reporting.run_record import RunRecord
-from reporting.sections.cells import BundleLink, Cells, add_facet_columns
+from reporting.sections.cells import (
+    BundleLink,
+    Cells,
+    add_facet_columns,
+    distinguish_names,
+    list_boards,
+)
 from reporting.sections.sweeps.gains import (
     ComparedSettings,
     build_settings_table,
@@ -18,7 +24,6 @@ from reporting.sections.sweeps.gains import (
 )
 from reporting.sections.sweeps.points import (
     POINT_MARK_COLUMNS,
-    distinguish_names,
     has_point,
     make_point,
     make_point_cells,
@@ -66,6 +71,10 @@ class AxisPoint:
     point: Point
     rows: tuple[ResultRow, ...]
 
+    @property
+    def boards(self) -> frozenset[str]:
+        return frozenset(board for row in self.rows for board in list_boards(row).split())
+
 
 @dataclass(frozen=True)
 class AxisSweep:
@@ -93,6 +102,11 @@ class AxisSweep:
         }
         rows = tuple(row for point in self.points for row in point.rows)
         return ComparedSettings(self.kind, self.name, points, self.reference, rows)
+
+    @property
+    def reference_boards(self) -> frozenset[str]:
+        """The boards of the runs at the value of the reference."""
+        return next((p.boards for p in self.points if p.value == self.reference_value), frozenset())
 
     @property
     def best(self) -> Point | None:
@@ -222,7 +236,9 @@ ABOUT = (
     "same work with the run at the reference, which the sweep declares; without a declaration it "
     "is the lowest value. A positive gain is better, a positive extra time is worse. Several runs "
     "at one value are averaged. Intervals of 95 % come from the spread between repeated runs where "
-    "the sweep has any, else from the epochs of the single runs."
+    "the sweep has any, else from the epochs of the single runs. They do not contain the "
+    "difference between boards: judge values on other boards than the reference by the board "
+    "spread."
 )
 
 
@@ -256,6 +272,8 @@ def _make_cells(sweep: AxisSweep, axis_point: AxisPoint, link: BundleLink) -> Ce
         notes.append("reference" if sweep.reference else "reference, not comparable")
     if point is sweep.best:
         notes.append("least energy")
+    if sweep.reference_boards.isdisjoint(axis_point.boards):
+        notes.append("on other boards than the reference")
     if comparison and (names := list_not_told_apart(comparison)):
         notes.append(f"not told apart from the reference: {', '.join(names)}")
     return {

@@ -10,6 +10,7 @@ from reporting.sections.cells import (
     BundleLink,
     Cells,
     add_facet_columns,
+    distinguish_names,
     make_estimate_cells,
     make_facet_cells,
 )
@@ -21,7 +22,6 @@ from reporting.sections.sweeps.gains import (
 )
 from reporting.sections.sweeps.points import (
     POINT_MARK_COLUMNS,
-    distinguish_names,
     make_point,
     make_point_cells,
     make_point_columns,

@@ -1,7 +1,6 @@
-"""What the tables of sweeps share: the point of a row, unique names, and columns and cells of the
-runs at one setting."""
+"""What the tables of sweeps share: the point of a row, and columns and cells of the runs at one
+setting."""
 
-from collections import Counter
 from collections.abc import Sequence
 
 from reporting.report_table import Column
@@ -29,25 +28,6 @@ def make_point(row: ResultRow) -> Point | None:
         row.implausible is None,
         spread=estimate_spread_within_run(row.provenance.run.headline) if row.provenance else None,
     )
-
-
-def distinguish_names(names: Sequence[str], first_rows: Sequence[ResultRow]) -> list[str]:
-    """Unique names of sweeps, given the first row of each: with the batch size and then a number
-    only if needed."""
-    unique_names = list(names)
-    # The batch size first, because it tells the reader why there are two sweeps.
-    for make_suffix in (
-        lambda row, _: f" · batch {row.batch_size}",
-        lambda _, number: f" ({number})",
-    ):
-        uses = Counter(unique_names)
-        unique_names = [
-            name + make_suffix(row, number) if uses[name] > 1 else name
-            for number, (name, row) in enumerate(
-                zip(unique_names, first_rows, strict=True), start=1
-            )
-        ]
-    return unique_names
 
 
 def make_point_columns(item: str) -> tuple[Column, ...]:

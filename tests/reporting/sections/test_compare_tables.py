@@ -10,6 +10,7 @@ from support.report.result_rows import make_figure, make_run_row
 
 from reporting.report_table import TableRow
 from reporting.results_model import ResultRow
+from reporting.sections.cells import distinguish_names
 from reporting.sections.compare import build_best_table, build_compare_table, build_tuned_table
 from reporting.sections.overview import build_workloads_table
 from reporting.sections.repeats import measure_spread
@@ -70,10 +71,10 @@ def test_repeats_on_several_boards_show_smaller_differences() -> None:
     }
     name = "node \u00b7 tuned bf16 \u00b7 700 W"
     assert shown == {
-        name: (4, 4, 1000, "baseline"),
+        f"{name} \u00b7 batch 1": (4, 4, 1000, "baseline"),
         # One run each would need 2.86 %. Four boards each need half of it, four against one 2.26 %.
-        f"{name} (2)": (1, 1, 980, "within board spread"),
-        f"{name} (3)": (4, 4, 973, "lower"),
+        f"{name} \u00b7 batch 3": (1, 1, 980, "within board spread"),
+        f"{name} \u00b7 batch 2": (4, 4, 973, "lower"),
     }
 
 
@@ -201,13 +202,24 @@ def test_results_are_compared_within_precision_count_and_standing() -> None:
     assert list(groups)[-1] == "published, precision unknown"
 
 
-def test_comparison_needs_two_settings_of_one_group_and_numbers_equal_names() -> None:
+def test_equal_names_are_followed_by_the_batch_size_and_a_number() -> None:
+    rows = [make_run_row(1000, "a", batch_size=batch_size) for batch_size in (8, 8, 16, None, 8)]
+    assert distinguish_names(["a", "a", "a", "a", "b"], rows) == [
+        "a · batch 8",
+        "a · batch 8 (2)",
+        "a · batch 16",
+        "a",
+        "b",
+    ]
+
+
+def test_comparison_needs_two_settings_of_one_group_and_tells_equal_names_apart() -> None:
     first, second = make_run_row(1000, "a"), make_run_row(900, "a", batch_size=1)
     assert build_rows(build_compare_table, [first, make_run_row(900, "a", precision="fp8")]) == ()
     rows = build_rows(build_compare_table, [first, second])
     assert [row["result"] for row in rows] == [
         "node · tuned bf16 · 700 W",
-        "node · tuned bf16 · 700 W (2)",
+        "node · tuned bf16 · 700 W · batch 1",
     ]
     assert {row["against"] for row in rows} == {"node · tuned bf16 · 700 W"}
     assert [row["rate_percent"] for row in rows] == [0, -10]

@@ -53,7 +53,8 @@ def test_smallest_idle_share_comes_first(submissions: Submissions) -> None:
     assert {str(row["bundle"]).rpartition("/")[2] for row in table.rows} == set(names)
     first = table.rows[0]
     assert float(str(first["resident_w"])) == pytest.approx(120, abs=45)
-    assert (first["unused_boards"], first["scope"]) == (0, "accelerators only")
+    assert (first["unused_boards"], first["busy_boards"]) == (0, 0)
+    assert first["scope"] == "accelerators only"
 
 
 def test_a_run_prints_idle_power_and_unused_boards_in_one_line() -> None:
@@ -63,4 +64,7 @@ def test_a_run_prints_idle_power_and_unused_boards_in_one_line() -> None:
     (line,) = [line for line in describe_results(evidence.result) if line.startswith("idle")]
     assert line.startswith("idle 120.2 W, with the model 119.9 W per accelerator (17.5 % of load)")
     assert line.endswith("; unused boards: 1, 72 W")
+    evidence.result["idle"].append({**UNUSED, "accelerator": "GPU-busy", "mean_w": 350.0})
+    (line,) = [line for line in describe_results(evidence.result) if line.startswith("idle")]
+    assert line.endswith("; unused boards: 2, 422 W, 1 busy with other work")
     assert "before the first scored epoch" in line

@@ -14,6 +14,7 @@ from reporting.collect import collect
 from reporting.page_model import build_page_model
 from reporting.report_table import ReportTable
 from rules.testing.frames import EvidenceFrames
+from rules.testing.mutations import use_other_boards
 
 AXES = ("batch", "concurrency", "sm-clock", "gpus", "precision", "variant")
 
@@ -82,6 +83,15 @@ def test_runs_that_differ_in_the_batch_size_are_compared_with_the_smallest(
     ]
     # The batch sizes span a factor of four, which a linear axis shows.
     assert '"type": "log"' not in str(charts["resnet50-train-batch-efficiency"].spec)
+
+
+def test_values_on_other_boards_than_the_reference_are_noted(submissions: Submissions) -> None:
+    other = make_run_with_batch(512, 1.0)
+    use_other_boards(other)
+    add_sweep(submissions, make_run_with_batch(256, 0.9), other, make_run_with_batch(1024, 0.8))
+    (table,) = build_tables(submissions).values()
+    notes = [str(row["note"]) for row in table.rows]
+    assert ["on other boards than the reference" in note for note in notes] == [False, True, False]
 
 
 def test_sweep_declares_its_reference(submissions: Submissions) -> None:
