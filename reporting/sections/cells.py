@@ -1,7 +1,7 @@
 """Columns and cells that several sections of the page share."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from checker.verdict import TrustLevel
@@ -183,6 +183,11 @@ def name_setting(row: ResultRow) -> str:
     precision = "" if row.precision == row.variant else f" {row.precision}"
     clock = "" if row.sm_clock_mhz is None else f" at {row.sm_clock_mhz}{NO_BREAK}MHz"
     return escape_invisible(f"{board}, {row.variant}{precision}{clock}")
+
+
+def find_boards(rows: Iterable[ResultRow]) -> frozenset[str]:
+    """The boards of several runs, as in `list_boards`."""
+    return frozenset(board for row in rows for board in list_boards(row).split())
 
 
 def list_boards(row: ResultRow) -> str:

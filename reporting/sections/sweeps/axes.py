@@ -13,7 +13,7 @@ from reporting.sections.cells import (
     Cells,
     add_facet_columns,
     distinguish_names,
-    list_boards,
+    find_boards,
 )
 from reporting.sections.sweeps.gains import (
     ComparedSettings,
@@ -71,10 +71,6 @@ class AxisPoint:
     point: Point
     rows: tuple[ResultRow, ...]
 
-    @property
-    def boards(self) -> frozenset[str]:
-        return frozenset(board for row in self.rows for board in list_boards(row).split())
-
 
 @dataclass(frozen=True)
 class AxisSweep:
@@ -95,18 +91,17 @@ class AxisSweep:
         """Its comparable points as settings; None without a reference."""
         if self.reference is None:
             return None
-        points = {
-            "none" if p.value is None else str(p.value): p.point
-            for p in self.points
-            if _is_comparable(p.point)
-        }
-        rows = tuple(row for point in self.points for row in point.rows)
+        labels = {"none" if p.value is None else str(p.value): p for p in self.points}
+        points = {label: p.point for label, p in labels.items() if _is_comparable(p.point)}
+        rows = {label: p.rows for label, p in labels.items()}
         return ComparedSettings(self.kind, self.name, points, self.reference, rows)
 
     @property
     def reference_boards(self) -> frozenset[str]:
         """The boards of the runs at the value of the reference."""
-        return next((p.boards for p in self.points if p.value == self.reference_value), frozenset())
+        return find_boards(
+            row for p in self.points if p.value == self.reference_value for row in p.rows
+        )
 
     @property
     def best(self) -> Point | None:
@@ -272,7 +267,7 @@ def _make_cells(sweep: AxisSweep, axis_point: AxisPoint, link: BundleLink) -> Ce
         notes.append("reference" if sweep.reference else "reference, not comparable")
     if point is sweep.best:
         notes.append("least energy")
-    if sweep.reference_boards.isdisjoint(axis_point.boards):
+    if sweep.reference and sweep.reference_boards.isdisjoint(find_boards(axis_point.rows)):
         notes.append("on other boards than the reference")
     if comparison and (names := list_not_told_apart(comparison)):
         notes.append(f"not told apart from the reference: {', '.join(names)}")

@@ -85,7 +85,7 @@ class CapSweep:
                 self.name,
                 points,
                 reference,
-                tuple(row for cap in self.caps for row in cap.rows),
+                {f"{cap.point.cap_w:g} W": cap.rows for cap in self.caps},
             )
         )
 

@@ -5,7 +5,13 @@ from dataclasses import dataclass
 
 from reporting.report_table import Column, ReportTable
 from reporting.results_model import ResultRow
-from reporting.sections.cells import FACET_COLUMNS, Cells, make_estimate_cells, make_facet_cells
+from reporting.sections.cells import (
+    FACET_COLUMNS,
+    Cells,
+    find_boards,
+    make_estimate_cells,
+    make_facet_cells,
+)
 from rules.metrics.sweeps.best_settings import SHOWN_EDS_K, BestSetting, find_best_settings
 from rules.metrics.sweeps.gains import EDS_K, Comparison
 from rules.metrics.sweeps.points import Point
@@ -109,8 +115,30 @@ class ComparedSettings:
     sweep: str
     points: dict[str, Point]
     reference: Point
-    rows: tuple[ResultRow, ...]
-    """All runs of the sweep."""
+    rows_by_setting: dict[str, tuple[ResultRow, ...]]
+    """All runs of the sweep, by the labels of their settings."""
+
+    @property
+    def rows(self) -> list[ResultRow]:
+        """All runs of the sweep."""
+        return [row for rows in self.rows_by_setting.values() for row in rows]
+
+    def list_on_other_boards(self, label: str) -> list[str]:
+        """The comparable settings that share no board with the one of this label."""
+        boards = find_boards(self.rows_by_setting[label])
+        return [
+            other
+            for other in self.points
+            if boards.isdisjoint(find_boards(self.rows_by_setting[other]))
+        ]
+
+
+_OTHER_BOARDS = Column(
+    "other_boards",
+    "on other boards",
+    about="settings that share no board with the best one; their intervals do not contain the "
+    "difference between boards",
+)
 
 
 def build_settings_table(
@@ -127,6 +155,7 @@ def build_settings_table(
             "cannot be told from",
             about="settings whose difference from the best one has an interval that contains zero",
         ),
+        _OTHER_BOARDS,
         *_select_shared_facets(sweeps),
     )
     keys = {column.key for column in columns}
@@ -142,6 +171,8 @@ def build_settings_table(
         | {key: cell for key, cell in make_facet_cells(sweep.rows[0]).items() if key in keys}
         for sweep, best in best_settings
     ]
+    if not any("other_boards" in row for row in cells):
+        columns = tuple(column for column in columns if column is not _OTHER_BOARDS)
     return ReportTable(
         id,
         title,
@@ -174,6 +205,7 @@ SETTINGS_ABOUT = (
 
 def _make_setting_cells(sweep: ComparedSettings, best: BestSetting) -> Cells:
     labels = {point: label for label, point in sweep.points.items()}
+    other_boards = sweep.list_on_other_boards(labels[best.point])
     others = [point for point in best.not_told_apart or () if point != best.point]
     return {
         "line": sweep.sweep,
@@ -183,4 +215,5 @@ def _make_setting_cells(sweep: ComparedSettings, best: BestSetting) -> Cells:
         "not_told_apart": None
         if best.not_told_apart is None
         else ", ".join(labels[point] for point in others) or "no other setting",
+        **({"other_boards": ", ".join(other_boards)} if other_boards else {}),
     }

@@ -63,7 +63,9 @@ def test_runs_that_differ_in_the_batch_size_are_compared_with_the_smallest(
         "None",
         "least energy",
     ]
-    settings = build_settings(submissions)["resnet50-train-batch-settings"].rows
+    table_of_settings = build_settings(submissions)["resnet50-train-batch-settings"]
+    assert "other_boards" not in {column.key for column in table_of_settings.columns}
+    settings = table_of_settings.rows
     assert {row["setting"] for row in settings if row["metric"] != "EDS, k = 1.1"} == {"1024"}
     smallest, _, best = table.rows
     energy_ratio = best["joules_per_item"] / smallest["joules_per_item"]
@@ -92,6 +94,10 @@ def test_values_on_other_boards_than_the_reference_are_noted(submissions: Submis
     (table,) = build_tables(submissions).values()
     notes = [str(row["note"]) for row in table.rows]
     assert ["on other boards than the reference" in note for note in notes] == [False, True, False]
+    settings = build_settings(submissions)["resnet50-train-batch-settings"]
+    assert {(row["setting"], row["other_boards"]) for row in settings.rows} == {
+        ("512", "256, 1024")
+    }
 
 
 def test_sweep_declares_its_reference(submissions: Submissions) -> None:
