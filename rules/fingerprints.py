@@ -42,8 +42,8 @@ LIMIT_IN_MEDIANS = 6
 """What `LIMIT` stands for, as a multiple of the median size of a difference. A few large steps,
 such as those between epochs, must not dominate a correlation."""
 ORDER = 16
-"""From so many earlier differences the next one is predicted. Batches in step with the sampling
-beat, alike in all runs of a workload, and a few readings show the beat."""
+"""Order of the linear prediction. The beat of batches in step with the sampling, which all runs of
+a workload share, shows in fewer readings."""
 
 Hashes = NDArray[np.uint64]
 
@@ -61,7 +61,7 @@ class Noise:
     """Of successive values, shape (n - 1,), scaled to `LIMIT`. Rises are positive, falls are
     negative and equal values are zero."""
     residuals: NDArray[np.int8]
-    """The differences without what follows from those around them, shape (n - 1,), scaled alike."""
+    """The differences with a flat spectrum (`_whiten`), shape (n - 1,), scaled alike."""
     patterns: NDArray[np.uint32]
     """The first halves of patterns of rises and falls that do not repeat themselves, shape (m,)
     (`rules.metrics.power.series.find_patterns`)."""
@@ -183,11 +183,11 @@ def _scale(differences: Floats) -> NDArray[np.int8]:
 
 
 def _whiten(differences: Floats) -> Floats:
-    """The differences, shape (n,), filtered so that their spectrum is flat: what two runs share by
-    their workload and not by a copy is in few frequencies.
+    """The differences, shape (n,), with a flat spectrum. The beat of the batches, which all runs of
+    a workload share, is in few frequencies, and noise is in all.
 
-    The filter has the gain of the linear prediction of order `ORDER` (Yule and Walker) and no
-    phase, so that a series that was turned around gives the same values backwards.
+    The filter has the gain of a linear prediction of order `ORDER` (Yule and Walker) and no phase,
+    so that a reversed series gives the same values in reverse.
     """
     count = len(differences)
     lags = np.arange(min(ORDER, count - 1) + 1)

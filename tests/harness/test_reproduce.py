@@ -66,8 +66,12 @@ def alter_original(run_request: RunRequest, part: str, **changes: Any) -> RunReq
 
 @pytest.mark.parametrize("bundle", BUNDLES, ids=lambda bundle: bundle.name)
 def test_reproduction_of_a_committed_bundle_has_its_configuration(bundle: Path) -> None:
-    reproduction = plan(request_reproduction(bundle))
-    result = json.loads((bundle / "result.json").read_text())
+    result, system = (
+        json.loads((bundle / name).read_text()) for name in ("result.json", "system.json")
+    )
+    run_request = request_reproduction(bundle)
+    board = system["nodes"][0]["accelerators"][0]["name"]
+    reproduction = plan(run_request, make_machine(run_request.gpus, board))
     settings, implementation = result["settings"], result["implementation"]
     assert (reproduction.workload, reproduction.size, reproduction.standing) == tuple(
         result[name] for name in ("workload", "size", "standing")

@@ -40,8 +40,14 @@ from rules.metrics import comparison
 from rules.metrics.energy import MetricsError
 from rules.metrics.figures import estimate_mean
 from rules.metrics.power.profile import share_of_control
-from rules.metrics.sweeps.gains import compare
-from rules.metrics.sweeps.points import combine, common_default_cap_w, find_reference
+from rules.metrics.sweeps.gains import Comparison, compare
+from rules.metrics.sweeps.points import (
+    Point,
+    average_settings,
+    combine,
+    common_default_cap_w,
+    find_reference,
+)
 from rules.metrics.sweeps.scaling import compute_scaling
 from rules.metrics.uncertainty.within_run import describe_epochs
 
@@ -156,6 +162,34 @@ def compute_sweep_row(page: ReportPage, result: Result) -> Numbers:
         "cap_w": point.cap_w,
         "in_force_w": result.numbers["in_force_w"],
         "power_w": np.mean([r.numbers["power_w"] for r in runs if r.cap_w == result.cap_w]),
+        **list_gains(point, change),
+    }
+
+
+def compute_batch_row(page: ReportPage, result: Result) -> Numbers:
+    """The mean of the runs with the batch size of a result, against the smallest batch size of the
+    runs that differ in it only."""
+
+    def list_fixed(r: Result) -> tuple[object, ...]:
+        return (r.center, r.system, r.workload, r.standing, r.variant, r.precision, r.count)
+
+    runs_by_batch: dict[float, list[Result]] = {}
+    for r in page.results:
+        if r.bundle and (*list_fixed(r), r.cap_w) == (*list_fixed(result), result.cap_w):
+            runs_by_batch.setdefault(r.numbers["batch"], []).append(r)
+    averages = average_settings([[r.point for r in runs] for runs in runs_by_batch.values()])
+    points = dict(zip(runs_by_batch, averages, strict=True))
+    batch = result.numbers["batch"]
+    return {
+        "value": batch,
+        "power_w": np.mean([r.numbers["power_w"] for r in runs_by_batch[batch]]),
+        **list_gains(points[batch], compare(points[batch], points[min(points)])),
+    }
+
+
+def list_gains(point: Point, change: Comparison) -> Numbers:
+    """The numbers of a setting of a sweep, and what it saves and costs against the reference."""
+    return {
         "items_per_s": point.items_per_s,
         "joules_per_item": point.joules_per_item,
         "items_per_joule": point.items_per_joule,
@@ -380,6 +414,7 @@ SOURCES: Mapping[str, Source] = {
     "tuned": compare_with_baseline,
     "scaling": compute_scaling_row,
     "sweeps": compute_sweep_row,
+    "batch": compute_batch_row,
     "serving": list_serving_figures,
     "idle": list_idle_figures,
     "work": compute_fixed_work_row,

@@ -157,7 +157,7 @@ def test_search_finds_whole_numbers_and_not_parts_of_names(shared_page: Any) -> 
     assert {row["model"] for row in rows} == {"MI300X"} and len(rows) == 7
     assert search(shared_page, RESULTS, "MI300") == search(shared_page, RESULTS, "30") == []
     count = shared_page.locator(f"#{RESULTS} .tools output")
-    assert count.inner_text() == "0 of 28 rows; a search finds whole words and whole numbers"
+    assert count.inner_text() == "0 of 33 rows; a search finds whole words and whole numbers"
     assert {row["cap_w"] for row in search(shared_page, RESULTS, "300 W MI300X")} == {300}
     search(shared_page, RESULTS, "")
 
@@ -190,6 +190,7 @@ def test_search_finds_negative_numbers_and_units(shared_page: Any) -> None:
 
 def test_downloads_hold_what_is_shown_in_its_order_and_all_rows_on_demand(page: Any) -> None:
     choose(page, "board", "H100")
+    choose(page, "provenance", "published")
     page.evaluate("id => { location.hash = id; }", RESULTS)
     page.locator(f'#{RESULTS} table th[data-key="cap_w"]:visible button').first.click()
     shown = list(

@@ -195,7 +195,7 @@ def test_samples_of_an_epoch_lie_in_its_batches(frames: dict[str, pd.DataFrame])
     samples = frames["samples"][frames["samples"]["bundle"] == bundle]
     within = samples.dropna(subset="epoch").join(spans, on="epoch")
     assert within["read_ns"].between(within["start_ns"], within["end_ns"]).all()
-    assert set(within["epoch"]) == set(range(11)) and len(within) > 0.8 * len(samples)
+    assert set(within["epoch"]) == set(range(11)) and len(within) > 0.6 * len(samples)
 
 
 def test_dictionary_has_each_column_and_nothing_else(
