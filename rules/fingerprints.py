@@ -41,7 +41,7 @@ LIMIT = 127
 LIMIT_IN_MEDIANS = 6
 """What `LIMIT` stands for, as a multiple of the median size of a difference. A few large steps,
 such as those between epochs, must not dominate a correlation."""
-ORDER = 16
+ORDER = 64
 """Order of the linear prediction. The beat of batches in step with the sampling, which all runs of
 a workload share, shows in fewer readings."""
 
@@ -190,18 +190,19 @@ def _whiten(differences: Floats) -> Floats:
     so that a reversed series gives the same values in reverse.
     """
     count = len(differences)
+    # Longer than the series, because the transform joins its end to its start.
+    size = 1 << (count + ORDER).bit_length()
+    spectrum = np.fft.rfft(differences, size)
     lags = np.arange(min(ORDER, count - 1) + 1)
-    covariances = np.array([differences[lag:] @ differences[: count - lag] for lag in lags])
+    covariances = np.fft.irfft(np.abs(spectrum) ** 2, size)[: len(lags)]
     if len(lags) < 2 or not covariances[0]:
         return differences
     # A little noise, so that the equations of a periodic series have a solution.
     covariances[0] *= 1 + 1e-4
     table = covariances[np.abs(lags[1:, None] - lags[None, 1:])]
     weights = np.linalg.solve(table, covariances[1:])
-    # Longer than the series, because the transform joins its end to its start.
-    size = 1 << (count + ORDER).bit_length()
     gain = np.abs(np.fft.rfft([1.0, *-weights], size))
-    return np.fft.irfft(np.fft.rfft(differences, size) * gain, size)[:count]
+    return np.fft.irfft(spectrum * gain, size)[:count]
 
 
 def _split_durations(bundle: Bundle) -> Iterator[Ints]:

@@ -29,7 +29,7 @@ most of its noise, and X102, which compares to the milliwatt, does not recognise
 
 It is a warning, because only H100s and H200s have been measured: 38 accelerators in 30 runs, many
 of which trained ResNet-50 in phase with the sampling. Between two runs, no 1 000 readings have a
-correlation above 0.23, no 256 batches one above 0.38, and no two accelerators share a pattern (689
+correlation above 0.20, no 256 batches one above 0.37, and no two accelerators share a pattern (689
 pairs). Without the filter, two runs of two H100s have a correlation of 0.78. Copies with up to 20 W
 of jitter are found on all of them in a small round.
 
