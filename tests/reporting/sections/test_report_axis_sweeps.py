@@ -80,7 +80,9 @@ def test_runs_that_differ_in_the_batch_size_are_compared_with_the_smallest(
     assert smallest["energy_gain_percent"] == 0
     assert best["line"].endswith("700 W")
     charts = {chart.id: chart for chart in build_charts(table)}
-    assert list(charts) == [f"resnet50-train-batch-{name}" for name in ("efficiency", "throughput")]
+    assert list(charts) == [
+        f"resnet50-train-batch-{name}" for name in ("efficiency", "throughput", "energy", "time")
+    ]
     # The batch sizes span a factor of four, which a linear axis shows.
     assert '"type": "log"' not in str(charts["resnet50-train-batch-efficiency"].spec)
 
