@@ -37,9 +37,9 @@ from rules.testing.tampering import describe_original
 OTHER = "elsewhere@wattmark"
 OTHER_SEED = 8
 """Seed of a good study that shares nothing with the usual one."""
-MEASURED = Path(__file__).parents[2] / "submissions" / "reference" / "h200"
+MEASURED = Path(__file__).parents[2] / "submissions" / "reference"
 TRAINING_BUNDLE, SERVING_BUNDLE = (
-    next((path.parent for path in sorted(MEASURED.glob(f"*{name}*/result.json"))), None)
+    next((path.parent for path in sorted(MEASURED.glob(f"h200/*{name}*/result.json"))), None)
     for name in ("resnet50-train", "llama3-8b-serve")
 )
 
