@@ -32,8 +32,8 @@ DISCARDED, SCORED, PREPARATION, ALL = "discarded", "scored", "preparation", "all
 phase `resident`. `all` is the time that the samples of the node span."""
 
 BUSY = 2.0
-"""An unused board is busy from so many times the idle power of the boards of the run on. Six idle
-H100s and H200s differ by 9 %; the least demanding runs beside others took 2.5 times theirs."""
+"""An unused board is busy from so many times the idle power of the boards of the run on. Idle
+boards of one host differ by 5 %; the least demanding runs took 2.5 times the idle power."""
 
 Window = tuple[int, int]
 """Start and end in ns of the monotonic clock of a node."""

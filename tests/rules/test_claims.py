@@ -34,7 +34,7 @@ from rules.testing.mutations import (
 ALONE, ACROSS = ("W126", "W127", "T122", "T123", "T124", "T125", "C113"), ("X116", "X117")
 PATHS = sorted(path.parent for path in (SUBMISSIONS / "reference").glob("*/*/result.json"))
 COOLING_RUNS = ("c76f09", "110c2c", "d83cc5")
-"""Their boards cool by 4 to 7 K over the scored epochs, and draw less power."""
+"""Their boards cool by 5 to 8 K over the scored epochs, and draw less power."""
 CAPPED_RUN = next(path for path in PATHS if path.name.endswith("85582f"))
 
 

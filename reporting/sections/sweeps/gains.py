@@ -127,9 +127,9 @@ class ComparedSettings:
         """The comparable settings that share no board with the one of this label."""
         boards = find_boards(self.rows_by_setting[label])
         return [
-            other
-            for other in self.points
-            if boards.isdisjoint(find_boards(self.rows_by_setting[other]))
+            setting
+            for setting in self.points
+            if boards.isdisjoint(find_boards(self.rows_by_setting[setting]))
         ]
 
 

@@ -31,7 +31,8 @@ It is a warning, because only H100s and H200s have been measured: 38 accelerator
 of which trained ResNet-50 in phase with the sampling. Between two runs, no 1 000 readings have a
 correlation above 0.20, no 256 batches one above 0.37, and no two accelerators share a pattern (689
 pairs). Without the filter, two runs of two H100s have a correlation of 0.78. Copies with up to 20 W
-of jitter are found on all of them in a small round.
+of jitter are found on all of them in a small round; in a large one on all up to 5 W, and on 21 of
+34 with 20 W.
 
 ## What to do
 Withdraw the copy. If the LOG lists neither bundle and another center copied your run, tell the
@@ -59,6 +60,7 @@ LEAST = {
     "power readings": LeastLikeness(ENOUGH, 0.4),
     "durations of batches": LeastLikeness(256, 0.6),
 }
+"""From which correlation on the noise of a table is that of another run."""
 
 
 @RULE.check

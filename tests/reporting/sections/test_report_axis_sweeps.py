@@ -88,9 +88,9 @@ def test_runs_that_differ_in_the_batch_size_are_compared_with_the_smallest(
 
 
 def test_values_on_other_boards_than_the_reference_are_noted(submissions: Submissions) -> None:
-    other = make_run_with_batch(512, 1.0)
-    use_other_boards(other)
-    add_sweep(submissions, make_run_with_batch(256, 0.9), other, make_run_with_batch(1024, 0.8))
+    runs = [make_run_with_batch(256, 0.9), make_run_with_batch(512, 1.0)]
+    use_other_boards(runs[1])
+    add_sweep(submissions, *runs, make_run_with_batch(1024, 0.8))
     (table,) = build_tables(submissions).values()
     notes = [str(row["note"]) for row in table.rows]
     assert ["on other boards than the reference" in note for note in notes] == [False, True, False]
