@@ -4,6 +4,9 @@ A counter is refreshed once in a period, such as 100 ms on an H200. If it is rea
 same time, and the reads lie on the refresh, a read finds the latest value or the one before by
 chance. A read that finds the same value again shows that the following values are one period old,
 until a step of two periods.
+
+A late read is less than a period before the next one, so both may find the same value. It says
+nothing about the age of the following values.
 """
 
 from itertools import pairwise
@@ -15,20 +18,24 @@ from rules.bundle_format.table import Floats
 MOST_REPEATS = 0.25
 """With a larger share of repeated values, the counter is refreshed less often than it is read, so a
 repeated value says nothing about the age of the next one."""
+LARGEST_JITTER = 0.1
+"""Two reads on the refresh are one period apart, within this share of it. Reads at another distance
+find the same value because one of them is late."""
 LARGEST_MISFIT = 0.5
 """A step whose energy is further from that of a period more or less than its time has, in periods,
 does not tell the age of a value."""
 
 
 def find_counter_changes(
-    times_s: Floats, counter_j: Floats, power_j: Floats
+    times_s: Floats, counter_j: Floats, power_j: Floats, trust_late_reads: bool = False
 ) -> tuple[Floats, Floats]:
     """When the counter had which value, given c reads in time order, and the energy by the power
     readings until each of them, all of shape (c,).
 
-    The result has the first read, every read with a new value and the last read. Reads of a counter
-    that stands still are kept. The time of a
-    value that is one period old is one period earlier than its read.
+    The result has the first read, one read of every value and the last read: the first read of a
+    value, or the second one if the first is late. Reads of a counter that stands still are kept.
+    The time of a value that is one period old is one period earlier than its read. With
+    `trust_late_reads`, late reads count as reads on time, as in rule book 1.8.0.
     """
     # Without power there is no energy to add.
     is_repeat = np.concatenate(([False], (np.diff(counter_j) == 0) & (np.diff(power_j) > 0)))
@@ -39,9 +46,17 @@ def find_counter_changes(
         is_repeat &= ~padded[:-2] & ~padded[2:]
     if not is_repeat.any():
         return times_s, counter_j
-    kept = ~is_repeat
+    kept, lies_on_refresh = ~is_repeat, is_often_refreshed
+    if is_often_refreshed and not trust_late_reads:
+        steps_s = np.diff(times_s)
+        jitter = steps_s / np.median(steps_s[kept[1:]]) - 1
+        lies_on_refresh = (is_repeat[1:] & (np.abs(jitter) <= LARGEST_JITTER)).any()
+        after_late = 1 + np.flatnonzero(is_repeat[1:] & (jitter < -LARGEST_JITTER))
+        kept[after_late] = True
+        # The values must span the time of the reads, so the first read stays.
+        kept[after_late[after_late > 1] - 1] = False
     at_s, at_j = times_s[kept], counter_j[kept]
-    if is_often_refreshed and len(at_s) > 2:
+    if lies_on_refresh and len(at_s) > 2:
         at_s = at_s - _find_ages_s(at_s, at_j, power_j[kept])
         later = np.concatenate(([True], at_s[1:] > at_s[0]))
         at_s, at_j = at_s[later], at_j[later]

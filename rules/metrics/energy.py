@@ -46,8 +46,9 @@ class Trace:
     """Whether the counter is known at fewer times than it was read."""
 
 
-def build_trace(samples: Table, at_changes: bool = True) -> Trace:
-    """The trace of one accelerator's samples, with the counter at its changes or at all its reads.
+def build_trace(samples: Table, at_changes: bool = True, trust_late_reads: bool = False) -> Trace:
+    """The trace of one accelerator's samples, with the counter at its changes or at all its reads
+    (`find_counter_changes`).
     Raises MetricsError where times do not rise or there are too few readings."""
     # The time of the reading and not the scheduled time: a delayed tick must not shift power in
     # time.
@@ -70,7 +71,9 @@ def build_trace(samples: Table, at_changes: bool = True) -> Trace:
     if at_changes:
         power_j = _cumulate_j(read_s[has_power], power_w[has_power])
         power_j = np.interp(counter_times_s, read_s[has_power], power_j)
-        counter_times_s, counter_j = find_counter_changes(counter_times_s, counter_j, power_j)
+        counter_times_s, counter_j = find_counter_changes(
+            counter_times_s, counter_j, power_j, trust_late_reads
+        )
     return Trace(
         samples=samples,
         zero_ns=int(times_ns[0]),

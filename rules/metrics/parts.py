@@ -33,6 +33,8 @@ from rules.metrics.intervals import (
 
 BOOKS_BETWEEN_READS = RELEASED[: RELEASED.index("1.8.0")]
 """The rule books that interpolate the counter between its reads, and not between its changes."""
+BOOK_OF_LATE_READS = "1.8.0"
+"""The rule book that takes late reads of the counter for reads on time."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,7 @@ def parts_of_groups(
     """The same as `split_into_parts`, given the samples of each accelerator and the places of the
     batches of each epoch and rank (see `rules.metrics.intervals`), with the arithmetic of a rule
     book."""
-    at_changes = rules_version not in BOOKS_BETWEEN_READS
+    arithmetic = rules_version not in BOOKS_BETWEEN_READS, rules_version == BOOK_OF_LATE_READS
     accelerators_by_rank = {rank.rank: rank.accelerators for rank in ranks}
     epochs_by_rank: dict[int, dict[int, Ints]] = {}
     for (epoch, rank), places in batches_by_epoch_and_rank.items():
@@ -122,7 +124,7 @@ def parts_of_groups(
                     f"rank {rank} has batches, but its accelerator {accelerator} has no samples"
                 )
             # Once per accelerator and not per epoch: the trace is the same for all epochs.
-            trace = build_trace(samples_by_accelerator[accelerator], at_changes)
+            trace = build_trace(samples_by_accelerator[accelerator], *arithmetic)
             parts += _parts_of_accelerator(rank, accelerator, trace, epochs, batches)
     # A stable sort: the accelerators of a rank stay in the order of result.json.
     return sorted(parts, key=lambda part: (part.epoch, part.rank))

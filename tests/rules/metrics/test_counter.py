@@ -1,16 +1,18 @@
 """The counter at its changes, on made readings of a counter that is refreshed every 100 ms."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
 from conftest import copy_evidence
 
+from rules import VERSION
 from rules.bundle import Bundle
 from rules.bundle_format.table import Floats
 from rules.metrics.counter import find_counter_changes
 from rules.metrics.energy import MetricsError, build_trace, counter_energies
-from rules.testing.frames import frame_of, table_of
+from rules.testing.frames import EvidenceFrames, frame_of, table_of
 
 PERIOD_S = 0.1
 POWER_W = 700.0
@@ -64,6 +66,30 @@ def test_single_repeat_is_left_out() -> None:
     assert measure_energy_j(times_s, counter_j, 2.0, 5.1) == pytest.approx(POWER_W * 3.1, abs=2)
 
 
+def test_late_read_says_nothing_about_the_age_of_the_next_values() -> None:
+    # The refresh lies in the middle between two reads. Read 100 is 60 ms late and finds the value
+    # of the next one. At read 200 the power readings follow the load late and miss 35 J.
+    offsets_s = np.full(400, 0.05)
+    offsets_s[100] += 0.06
+    times_s, counter_j, power_j = read_around_refreshes(400, offsets_s)
+    power_j[200:] -= 35
+    reads = times_s, counter_j, power_j
+    changes = find_counter_changes(*reads)
+    assert times_s[100] not in changes[0] and len(changes[0]) == 399
+    assert measure_energy_j(*changes, 15.05, 25.05) == pytest.approx(POWER_W * 10, abs=1)
+    assert measure_energy_j(*changes, 5.05, 25.05) == pytest.approx(POWER_W * 20, abs=1)
+    # Rule book 1.8.0 takes the values from there to read 200 for old ones.
+    changes = find_counter_changes(*reads, trust_late_reads=True)
+    assert measure_energy_j(*changes, 15.05, 25.05) == pytest.approx(POWER_W * 10 - 70, abs=1)
+
+
+def test_first_read_stays_if_it_is_late() -> None:
+    offsets_s = np.full(100, 0.05)
+    offsets_s[0] += 0.06
+    times_s, _ = find_counter_changes(*read_around_refreshes(100, offsets_s))
+    assert times_s[0] == pytest.approx(0.21)
+
+
 def test_counter_without_repeats_is_not_changed() -> None:
     times_s, counter_j, power_j = read_around_refreshes(100, np.full(100, 0.03))
     result = find_counter_changes(times_s, counter_j, power_j)
@@ -103,22 +129,45 @@ def test_counter_that_stands_still_for_a_second_does_so_after_it_goes_on() -> No
     assert measure_energy_j(*changes, times_s[101], times_s[108]) == 0
 
 
-def test_old_rule_books_interpolate_between_reads_and_new_ones_between_changes() -> None:
-    evidence = copy_evidence()
-    first = evidence.samples["accelerator"].iloc[0]
-    rows = evidence.samples.index[evidence.samples["accelerator"] == first]
-    # Repeats, each followed by a step of two periods, in scored epochs.
-    for row in rows[60:-3:4]:
-        earlier = rows[list(rows).index(row) - 1]
-        evidence.samples.loc[row, "energy_mj"] = evidence.samples.loc[earlier, "energy_mj"]
-    figures, stated = {}, {}
-    for version in ("1.7.0", "1.8.0"):
+def state_energies_j(evidence: EvidenceFrames) -> dict[str, float]:
+    """The energy of the headline that a run states, by rule book. The recomputed figures are the
+    same in all of them."""
+    energies_j, figures = {}, []
+    for version in ("1.7.0", "1.8.0", VERSION):
         evidence.result["rules_version"] = version
         bundle = Bundle(Path("bundle"), (), evidence.evidence())
-        figures[version], stated[version] = bundle.figures, bundle.stated_figures
-    assert figures["1.7.0"] == figures["1.8.0"] == stated["1.8.0"]
-    old_j, new_j = (stated[v].headline.energy_j_counter.mean for v in ("1.7.0", "1.8.0"))
-    assert old_j != new_j and old_j == pytest.approx(new_j, rel=0.02)
+        energies_j[version] = bundle.stated_figures.headline.energy_j_counter.mean
+        figures.append(bundle.figures)
+    assert figures[0] == figures[1] == figures[2] == bundle.stated_figures
+    return energies_j
+
+
+def list_rows_of_first_board(evidence: EvidenceFrames) -> list[int]:
+    boards = evidence.samples["accelerator"]
+    return list(evidence.samples.index[boards == boards.iloc[0]])
+
+
+def test_old_rule_books_interpolate_between_reads_and_new_ones_between_changes() -> None:
+    evidence = copy_evidence()
+    rows = list_rows_of_first_board(evidence)
+    # Repeats, each followed by a step of two periods, in scored epochs.
+    for before, row in list(pairwise(rows))[59:-3:4]:
+        evidence.samples.loc[row, "energy_mj"] = evidence.samples.loc[before, "energy_mj"]
+    energies_j = state_energies_j(evidence)
+    assert energies_j["1.8.0"] == energies_j[VERSION] != energies_j["1.7.0"]
+    assert energies_j["1.7.0"] == pytest.approx(energies_j[VERSION], rel=0.02)
+
+
+def test_rule_book_1_8_takes_late_reads_for_reads_on_time() -> None:
+    evidence = copy_evidence()
+    rows = list_rows_of_first_board(evidence)
+    # Late reads, which find the value that the next read finds too.
+    for row, after in list(pairwise(rows))[59:-3:4]:
+        evidence.samples.loc[row, "read_ns"] += 60_000_000
+        evidence.samples.loc[row, "energy_mj"] = evidence.samples.loc[after, "energy_mj"]
+    energies_j = state_energies_j(evidence)
+    assert len(set(energies_j.values())) == 3
+    assert energies_j["1.8.0"] == pytest.approx(energies_j[VERSION], rel=0.02)
 
 
 def test_time_of_the_counter_counts_where_the_samples_have_it() -> None:
