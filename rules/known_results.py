@@ -32,6 +32,7 @@ KNOWN_RESULTS: Mapping[tuple[str, str, str], KnownResult] = {
     ("H200", "sd2-train", "tuned"): KnownResult(100.0, 0.14562, 0.05717),
     ("H200", "llama3-8b-pretrain", "tuned"): KnownResult(12414.3, 17.978, 8.1452),
     ("H200", "llama3-8b-pretrain", "fp8"): KnownResult(17013.0, 24.618, 11.044),
+    ("H200", "llama3-8b-pretrain", "mayr"): KnownResult(8894.5, 12.986, 5.1533),
     ("H200", "llama3-8b-serve", "tuned"): KnownResult(8849.6, 12.780, 5.6982),
 }
 """By board, workload and variant. The runs of fp8 and mayr are open, all others closed."""

@@ -36,7 +36,12 @@ def build_like_table(
     for each printed figure that lacks such a run, of the boards and caps of `submitted`. None
     without any."""
     pairs = [(run, printed) for run in submitted for printed in _find_printed(run, published)]
-    cells = tuple(_make_cells(run, printed, link) for run, printed in pairs)
+    # A printed figure may be that of a whole node, as its note says.
+    has_several = any(run.count != 1 for run, _ in pairs)
+    cells = tuple(
+        _make_cells(run, printed, link) | (_make_total(run) if has_several else {})
+        for run, printed in pairs
+    )
     measured = [printed for _, printed in pairs]
     cells += tuple(
         _make_open_cells(workload, printed, link)
@@ -45,14 +50,18 @@ def build_like_table(
     )
     if not cells:
         return None
-    unit = f"{workload.item}s/s per accelerator"
+    unit = f"{workload.item}s/s"
+    total = (Column("total", "measured in total", unit, "number"),) if has_several else ()
     columns = add_mark_columns(
         Column("line", "configuration"),
         Column("accelerator", "accelerators"),
         Column("cap_w", "cap", "W per accelerator", "count"),
         Column("batch", "batch", "", "count"),
-        Column("printed", "printed", unit, "number"),
-        Column("measured", "measured", unit, "number", interval=True, kinds=True),
+        Column("printed", "printed", f"{unit} per accelerator", "number"),
+        Column(
+            "measured", "measured", f"{unit} per accelerator", "number", interval=True, kinds=True
+        ),
+        *total,
         Column("ratio", "measured / printed", "", "number"),
         Column("note", "note on the printed figure"),
     )
@@ -101,6 +110,10 @@ def _make_cells(run: ResultRow, printed: ResultRow, link: BundleLink) -> Cells:
         "ratio": measured.value / printed_per_s if is_compared else None,
         "note": printed.caution,
     }
+
+
+def _make_total(run: ResultRow) -> Cells:
+    return {"total": run.items_per_s.value if run.items_per_s else None}
 
 
 def _make_open_cells(workload: Workload, printed: ResultRow, link: BundleLink) -> Cells:

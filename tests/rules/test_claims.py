@@ -33,8 +33,9 @@ from rules.testing.mutations import (
 
 ALONE, ACROSS = ("W126", "W127", "T122", "T123", "T124", "T125", "C113"), ("X116", "X117")
 PATHS = sorted(path.parent for path in (SUBMISSIONS / "reference").glob("*/*/result.json"))
-COOLING_RUNS = ("c76f09", "110c2c", "d83cc5")
-"""Their boards cool by 5 to 8 K over the scored epochs, and draw less power."""
+DRIFTING_RUNS = ("c76f09", "110c2c", "d83cc5", "83e836")
+"""The boards of the first three cool by 5 to 8 K over the scored epochs, and draw less power. Those
+of the last warm up, and some of its batches take up to twice as long."""
 CAPPED_RUN = next(path for path in PATHS if path.name.endswith("85582f"))
 
 
@@ -66,7 +67,7 @@ def test_measured_run_alone_is_not_reported(path: Path) -> None:
         if isinstance(rule, BundleRule)
         and bundle.standing in rule.standings
         and any(rule.judge(bundle))
-    ] == (["T125"] if path.name.endswith(COOLING_RUNS) else [])
+    ] == (["T125"] if path.name.endswith(DRIFTING_RUNS) else [])
 
 
 def test_measured_runs_together_are_not_reported() -> None:

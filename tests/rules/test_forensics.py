@@ -85,12 +85,12 @@ def test_measured_readings_are_far_from_every_limit(path: Path) -> None:
             > 1.5 * power_apart_from_counter.LEAST
         )
         f_by_phase = power_apart_from_batches.compute_f_by_phase(series, judged)
-        assert f_by_phase is None or f_by_phase > 4 * power_apart_from_batches.LEAST_F
+        assert f_by_phase is None or f_by_phase > 3 * power_apart_from_batches.LEAST_F
     assert power_patterns_repeated.find_repeated_patterns(judged) == (0, set())
 
 
 def test_no_two_measured_series_have_a_pattern_in_common() -> None:
-    """24 accelerators, of which nine were in phase."""
+    """Some of the accelerators were in phase with the sampling."""
     pattern_sets = [
         series.patterns for path in MEASURED for series in make_bundle(read_measured(path)).series
     ]

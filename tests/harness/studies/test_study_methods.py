@@ -33,7 +33,8 @@ from rules.summaries.study_summary import summarize_study
 from rules.views import open_view
 
 SUBMISSIONS = TESTS.parent / "submissions"
-COMMITTED = max(SUBMISSIONS.glob("reference/*/*-image-inference-*"))
+COMMITTED = next(SUBMISSIONS.glob("reference/*/*-image-inference-*-bd729c"))
+"""Its first sessions have method 1.0, and models are left to measure."""
 SETTINGS = StudySettings("all", ("cudagraph",), ("bf16",), max_batch=8)
 TICK_NS = 100_000_000
 READ_W = {1: 400, 2: 400, 4: 500, 8: 400}

@@ -27,6 +27,7 @@ def make_run(**fields: Any) -> Any:
     row = {
         "provenance": SimpleNamespace(run=run),
         "items_per_s_per_accelerator": Figure(2200.0, "measured", 10, (2190.0, 2210.0)),
+        "items_per_s": Figure(8800.0, "measured", 10, (8760.0, 8840.0)),
         "variant": "mayr",
         "standing": "open",
         "model": "h200",
@@ -94,3 +95,12 @@ def test_a_figure_that_may_not_be_compared_has_a_note_and_no_ratio() -> None:
 def test_a_run_whose_cap_did_not_hold_has_no_ratio() -> None:
     (row,) = build_rows(make_run(comparable=False), make_printed())
     assert row["ratio"] is None and row["measured"] == 2200.0
+
+
+@pytest.mark.parametrize(("count", "has_total"), [(1, False), (4, True)])
+def test_runs_on_several_boards_have_their_sum(count: int, has_total: bool) -> None:
+    table = like_paper.build_like_table(
+        WORKLOAD, [make_run(count=count)], [make_printed()], str, "id"
+    )
+    assert table is not None and ("total" in {column.key for column in table.columns}) == has_total
+    assert table.rows[0].get("total") == (8800.0 if has_total else None)

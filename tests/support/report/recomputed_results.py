@@ -170,7 +170,7 @@ def recompute_bundle(verdict: Verdict) -> Result:
         for a in node["accelerators"]
         if a["uuid"] in bundle.accelerator_ranks
     ]
-    size = workloads()[result["workload"]].size(result["size"])
+    size = workloads()[result["workload"]].size(result["size"], bundle.variant)
     least_flops_share = (size.min_flops_per_item or size.flops_per_item) / size.flops_per_item
     simulated = result["implementation"]["settings"].get("simulated")
     figures: Numbers = {
