@@ -37,6 +37,8 @@ from rules.studies.published import read_published_study
 from rules.studies.results import ModelResult, Setup
 
 PAPER = "stated by Yang et al."
+ANCHOR_MODEL = "resnet50@224"
+"""The model that every study measures."""
 Cells = Sequence[str]
 
 
@@ -66,6 +68,7 @@ def render_findings(results: Iterable[ModelResult], drifts: Iterable[AnchorDrift
     fronts = [compute_setup_front(group) for group in groups]
     sections = [
         ("Where the least energy lies", _list_batches(setups)),
+        (f"Batch sizes of {ANCHOR_MODEL}", _list_batch_sizes(groups)),
         ("What energy follows", _list_fits(setups)),
         ("Correlation of energy with sizes of models", _list_correlations(setups)),
         ("One setup over another", _list_ratios(groups)),
@@ -112,6 +115,30 @@ def _list_batches(setups: Sequence[SetupFigures]) -> list[Cells]:
                     _format(batches.throughput_share),
                     _format(batches.batch_one_energy_ratio),
                 )
+            )
+    return rows
+
+
+def _list_batch_sizes(groups: Sequence[Sequence[ModelResult]]) -> list[Cells]:
+    rows: list[Cells] = [
+        ("setup", "batch", "images/s", "W", "mJ/image", "energy over the least", "ms a batch")
+    ]
+    for group in groups:
+        for result in group:
+            if f"{result.architecture}@{result.size}" != ANCHOR_MODEL or not result.batches:
+                continue
+            least_j = min(figures.joules_per_image for figures in result.batches)
+            rows += (
+                (
+                    _name(result.setup),
+                    str(figures.batch),
+                    f"{figures.images_per_s:.0f}",
+                    f"{figures.mean_power_w:.0f}",
+                    f"{1e3 * figures.joules_per_image:.2f}",
+                    f"{figures.joules_per_image / least_j:.3f}",
+                    "none" if figures.latency_s is None else f"{1e3 * figures.latency_s:.2f}",
+                )
+                for figures in result.batches
             )
     return rows
 

@@ -18,10 +18,12 @@ def test_findings_of_a_study_stand_beside_the_published_ones(
     write_study_bundle(make_study_frames(), tmp_path / "study")
     SCRIPT["main"]([str(tmp_path / "study"), str(ROOT / "submissions/published/yang2025.json")])
     output = capsys.readouterr().out
-    assert output.count("## ") == 8
+    assert output.count("## ") == 9
     rows = [line.split(" | ") for line in output.splitlines()]
     batches = next(row for row in rows if "NVIDIA H200, cudagraph bf16 700 W" in row[0])
     assert batches[1:5] == ["6", "64", "478", "0.683"]
+    ladder = [row for row in rows if row[0].endswith("cudagraph bf16 700 W") and len(row) == 7]
+    assert ["32", "12642", "472", "37.35", "1.000", "2.53 |"] in [row[1:] for row in ladder]
     ratio = next(
         row
         for row in rows
