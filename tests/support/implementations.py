@@ -2,6 +2,7 @@
 name by the workers."""
 
 import errno
+import gc
 import os
 import time
 from dataclasses import replace
@@ -68,6 +69,19 @@ def build_diverging(job: Job) -> Built:
             recorder.start()
             time.sleep(0.002)
             recorder.end(items=job.batch_size, loss=float("nan"))
+
+    return Built(run, built.precision, built.parameters, built.input_shape, built.settings)
+
+
+def build_garbage_counting(job: Job) -> Built:
+    """Its loss is the number of objects that Python does not search for garbage."""
+    built = build(job)
+
+    def run(recorder: Recorder) -> None:
+        while recorder.more():
+            recorder.start()
+            time.sleep(0.002)
+            recorder.end(items=job.batch_size, loss=gc.get_freeze_count())
 
     return Built(run, built.precision, built.parameters, built.input_shape, built.settings)
 

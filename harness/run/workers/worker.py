@@ -7,6 +7,7 @@ requests of a server to `requests.RANK.csv`. It writes events to `events.RANK.js
 `harness.run.workers.worker_events`). The harness reads these files.
 """
 
+import gc
 import importlib
 import os
 import sys
@@ -156,6 +157,11 @@ def run(plan: Plan, rank: int, local_rank: int, world_size: int, event_log: Even
         event_log.write_phase(phase, start_ns, end_ns)
         if phase == RESIDENT:
             boards.set_activity(Activity.COMPUTING)
+        elif phase == "warm-up":
+            # Python's search of all objects for garbage stops a rank, and every rank that waits for
+            # it, for tenths of a second. What lives after the warm-up lives until the end.
+            gc.collect()
+            gc.freeze()
 
     if is_server:
         serve(plan, built, rank, event_log, end_phase)

@@ -139,6 +139,11 @@ def test_a_loss_that_is_not_finite_makes_a_bundle_that_fails(tmp_path):
     assert judge(bundle, signed=False).status == "fail"
 
 
+def test_what_lives_after_the_warm_up_is_not_searched_for_garbage_in_epochs(tmp_path):
+    bundle = carry_out(make_test_plan("support.implementations:build_garbage_counting"), tmp_path)
+    assert min(epoch["loss"] for epoch in read_evidence(bundle).result["epochs"]) > 10_000
+
+
 def test_a_run_with_the_batch_that_was_found_is_a_good_one(tmp_path):
     bundle = carry_out(
         replace(make_test_plan("support.implementations:build_hungry"), batch_search=()), tmp_path
