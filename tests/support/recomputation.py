@@ -398,6 +398,7 @@ def list_printed_figure(page: ReportPage, result: Result) -> Numbers:
     return {
         "printed": printed.numbers[RATE],
         **{f"measured{end}": result.numbers[f"{RATE}{end}"] for end in ("", "_low", "_high", "_n")},
+        "total": result.numbers["items_per_s"],
         "ratio": ratio if is_compared else None,
     }
 

@@ -184,7 +184,6 @@ def recompute_bundle(verdict: Verdict) -> Result:
     enforced_w = sorted({r["enforced_mw"] / 1e3 for r in result["readbacks"]})
     figures |= vars(spread(bundle.scored_samples.floats("power_mw") / 1e3)) | {
         "items_per_s": headline.items_per_s.mean,
-        "total": headline.items_per_s.mean,
         "mfu_percent": None if simulated else headline.mfu.mean * 100,
         "mfu_least_percent": None if simulated else headline.mfu.mean * 100 * least_flops_share,
         "node_items_per_joule_assumed": with_node_overhead(figures[RATE], figures["power_w"]),
