@@ -43,7 +43,7 @@ class Trace:
     """The counter at its changes (`rules.metrics.counter`) or at all reads that succeeded, both of
     shape (c,); c may be 0."""
     has_repeats: bool
-    """Whether the counter is known at fewer times than it was read."""
+    """Whether two reads in a row found the same value of the counter."""
 
 
 def build_trace(samples: Table, at_changes: bool = True, trust_late_reads: bool = False) -> Trace:
@@ -67,7 +67,7 @@ def build_trace(samples: Table, at_changes: bool = True, trust_late_reads: bool 
     counter_times_s, counter_j = _read_counter_times_s(samples)[has_counter], counter_j[has_counter]
     if len(power_w[has_power]) < 2:
         raise MetricsError("fewer than two power readings of an accelerator succeeded")
-    readings = len(counter_j)
+    has_repeats = bool((np.diff(counter_j) == 0).any())
     if at_changes:
         power_j = _cumulate_j(read_s[has_power], power_w[has_power])
         power_j = np.interp(counter_times_s, read_s[has_power], power_j)
@@ -84,7 +84,7 @@ def build_trace(samples: Table, at_changes: bool = True, trust_late_reads: bool 
         usable_power_w=power_w[has_power],
         counter_times_s=counter_times_s,
         counter_j=counter_j,
-        has_repeats=len(counter_j) < readings,
+        has_repeats=has_repeats,
     )
 
 
