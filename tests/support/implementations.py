@@ -5,6 +5,7 @@ import errno
 import gc
 import os
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -62,28 +63,24 @@ def build_on_full_disk(job: Job) -> Built:
 
 
 def build_diverging(job: Job) -> Built:
-    built = build(job)
-
-    def run(recorder: Recorder) -> None:
-        while recorder.more():
-            recorder.start()
-            time.sleep(0.002)
-            recorder.end(items=job.batch_size, loss=float("nan"))
-
-    return Built(run, built.precision, built.parameters, built.input_shape, built.settings)
+    return replace_loss(build(job), job, lambda: float("nan"))
 
 
 def build_garbage_counting(job: Job) -> Built:
     """Its loss is the number of objects that Python does not search for garbage."""
-    built = build(job)
+    return replace_loss(build(job), job, gc.get_freeze_count)
+
+
+def replace_loss(built: Built, job: Job, loss: Callable[[], float]) -> Built:
+    """Run batches without work, with the loss that `loss` returns."""
 
     def run(recorder: Recorder) -> None:
         while recorder.more():
             recorder.start()
             time.sleep(0.002)
-            recorder.end(items=job.batch_size, loss=gc.get_freeze_count())
+            recorder.end(items=job.batch_size, loss=loss())
 
-    return Built(run, built.precision, built.parameters, built.input_shape, built.settings)
+    return replace(built, run=run)
 
 
 def build_faulty_burn(job: Job) -> Built:

@@ -29,6 +29,13 @@ def read_around_refreshes(reads: int, offsets_s: Floats) -> tuple[Floats, Floats
     return times_s, read_counter(times_s), POWER_W * times_s
 
 
+def lie_on_refresh(reads: int) -> Floats:
+    """Offsets of reads that come 2 ms after the refresh, and every twentieth 2 ms before it."""
+    offsets_s = np.full(reads, 0.002)
+    offsets_s[15::20] = -0.002
+    return offsets_s
+
+
 def measure_energy_j(times_s: Floats, counter_j: Floats, start_s: float, end_s: float) -> float:
     energies_j = counter_energies(times_s, counter_j, np.array([start_s]), np.array([end_s]))
     assert energies_j is not None
@@ -36,8 +43,8 @@ def measure_energy_j(times_s: Floats, counter_j: Floats, start_s: float, end_s: 
 
 
 def test_reads_that_turn_old_between_two_edges_lose_no_energy() -> None:
-    # Reads 100 to 299 come just before the refresh, all others just after it.
-    offsets_s = np.full(400, 0.002)
+    # Reads 100 to 299 come just before the refresh, most others just after it.
+    offsets_s = lie_on_refresh(400)
     offsets_s[100:300] = -0.002
     reads = read_around_refreshes(400, offsets_s)
     truth_j = POWER_W * 10
@@ -49,13 +56,23 @@ def test_reads_that_turn_old_between_two_edges_lose_no_energy() -> None:
 
 
 def test_reads_that_begin_old_are_as_old_as_the_first_step_of_two_periods_tells() -> None:
-    offsets_s = np.full(400, 0.002)
+    offsets_s = lie_on_refresh(400)
     offsets_s[:200] = -0.002
-    offsets_s[300] = -0.002
     reads = read_around_refreshes(400, offsets_s)
     assert measure_energy_j(*reads[:2], 5.05, 25.05) == pytest.approx(POWER_W * 20 + 70, abs=3)
     changes = find_counter_changes(*reads)
     assert measure_energy_j(*changes, 5.05, 25.05) == pytest.approx(POWER_W * 20, abs=3)
+
+
+def test_a_few_repeats_do_not_tell_the_age_of_other_values() -> None:
+    """A late read without a time stamp of its own looks like one on time."""
+    offsets_s = np.full(400, 0.05)
+    times_s, counter_j, power_j = read_around_refreshes(400, offsets_s)
+    counter_j[100] = counter_j[101]
+    power_j[200:] -= 35
+    changes = find_counter_changes(times_s, counter_j, power_j)
+    assert len(changes[0]) == 399
+    assert measure_energy_j(*changes, 15.05, 25.05) == pytest.approx(POWER_W * 10, abs=1)
 
 
 def test_single_repeat_is_left_out() -> None:
