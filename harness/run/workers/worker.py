@@ -159,8 +159,8 @@ def run(plan: Plan, rank: int, local_rank: int, world_size: int, event_log: Even
             boards.set_activity(Activity.COMPUTING)
         elif phase == "warm-up" and not is_server:
             # Python's search of all objects for garbage stops a rank, and every rank that waits for
-            # it, for tenths of a second. What lives after the warm-up lives until the end. The
-            # requests of a server are in flight here and must not wait.
+            # it, for tenths of a second. What lives after the warm-up lives until the end. A
+            # server has requests in flight here, which must not wait.
             gc.collect()
             gc.freeze()
 
