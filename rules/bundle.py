@@ -12,7 +12,7 @@ from rules import VERSION
 from rules.boards import Board, real_board
 from rules.bundle_format.events import Event
 from rules.bundle_format.records import Evidence, Json
-from rules.bundle_format.table import Ints, Table
+from rules.bundle_format.table import Floats, Ints, Table
 from rules.contract import RequestSet
 from rules.declarations.run import (
     ClockPair,
@@ -381,6 +381,16 @@ class Bundle:
     def measured_series(self) -> Iterator[Series]:
         """The series of boards whose statistics are known (`power_series.MEASURED`)."""
         return (series for series in self.series if series.measured)
+
+    def read_batch_windows_s(self, accelerator: str) -> tuple[Floats, Floats] | None:
+        """Starts and ends in s of the batches that the rank of the accelerator trained, each sorted
+        and of shape (n,). None for a server, whose batches are requests that overlap."""
+        if self.requests is not None or self.request_set is not None:
+            return None
+        rank = self.accelerator_ranks[accelerator]
+        batches = self.batches.at(self.batches.ints("rank") == rank)
+        start_s, end_s = (np.sort(batches.ints(name)) / 1e9 for name in ("start_ns", "end_ns"))
+        return start_s, end_s
 
     @cached_property
     def scored_samples(self) -> Table:

@@ -25,6 +25,7 @@ KNOWN_RESULTS: Mapping[tuple[str, str, str], KnownResult] = {
     ("H200", "resnet50-train", "baseline"): KnownResult(2238.8, 3.4153, 1.1428),
     ("H200", "resnet50-train", "mayr"): KnownResult(2209.2, 3.5213, 1.1169),
     ("H200", "resnet50-train", "tuned"): KnownResult(7465.1, 10.805, 4.2479),
+    ("H200", "resnet50-train", "s2d"): KnownResult(7545.8, 10.884, 4.4828),
     ("H200", "vitl16-train", "baseline"): KnownResult(422.2, 0.61166, 0.2290),
     ("H200", "vitl16-train", "mayr"): KnownResult(436.1, 0.63087, 0.2316),
     ("H200", "vitl16-train", "tuned"): KnownResult(1207.2, 1.7422, 0.7514),

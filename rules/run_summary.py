@@ -39,6 +39,7 @@ class RunSummary(BundleSummary):
     comparison_key: tuple[object, ...]
     """Equal for runs of one center that differ in their cap only: center, setting, and the rest of
     the configuration. It has neither directory nor system name, because both are free to choose."""
+    batch_size: int
     cap_w: float | None
     capped_share: float | None
     """Share of the scored samples with the power cap as a slowdown reason. None if no slowdown was
@@ -92,6 +93,7 @@ def summarize(
         reproduces=run.reproduces,
         setting=setting,
         comparison_key=(center, *setting, *configuration),
+        batch_size=bundle.settings.batch_size,
         cap_w=bundle.cap_w,
         capped_share=_capped_share(bundle),
         headline=figures.headline,

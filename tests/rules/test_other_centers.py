@@ -53,6 +53,28 @@ def test_work_per_clock_far_from_the_median_of_other_centers_is_reported(
     )
 
 
+@pytest.mark.parametrize(
+    ("work_by_batch", "work", "expected"),
+    [
+        ({256: 1.0}, 0.9, []),
+        ({256: 1.0}, 1.1, ["run"]),
+        ({256: 0.9, 512: 1.0}, 0.9, ["run"]),
+        ({256: 0.9, 512: 1.0}, 1.1, ["run"]),
+        ({256: 0.9, 512: 1.0}, 1.0, []),
+    ],
+)
+def test_less_work_per_clock_is_reported_only_beside_runs_of_the_same_batch_size(
+    work_by_batch: dict[int, float], work: float, expected: list[str]
+) -> None:
+    known_runs = [
+        make_summary_elsewhere("known", batch_size=batch, items_per_s_per_accelerator=known_work)
+        for batch, known_work in work_by_batch.items()
+    ]
+    run = make_summary_elsewhere("run", batch_size=512, items_per_s_per_accelerator=work)
+    reported = list_reported_runs("X115", run, *known_runs)
+    assert [name for name in reported if name == "run"] == expected
+
+
 def test_accepted_runs_of_other_centers_decide_what_is_known() -> None:
     claim = {"items_per_s_per_accelerator": 1.2}
     usual = make_summary_elsewhere("usual", log_line=1)

@@ -4,17 +4,18 @@
 Assigns the instantaneous readings of each H200 under load to eighths of the batch that was running,
 and tests with the F statistic of an analysis of variance whether power differs between the eighths.
 The rule computes F for each half of the run, and reports a series if F is below 4 in one half. It
-applies only to training, where the batches of a rank follow each other, and only to batches of at
-most 1 s: the power of longer batches may be even throughout. Other boards are skipped, because none
-has been measured.
+applies only to training, where the batches of a rank follow each other, and only to batches of 0.1
+to 1 s: readings average the parts of shorter batches, and the power of longer ones may be even
+throughout. Other boards are skipped, because none has been measured.
 
 ## Why it is bad
 Batch windows and readings do not belong to one run.
 
 It is a note. Some parts of a batch draw more power than others (forward, backward, optimiser), and
 1 500 superimposed readings of any board show this: on the measured boards F is 13 to 441 for such
-batches. Foreign or invented readings are unrelated to the start of the batches: for them F is about
-1, and above 4 in one of 5 000 cases. A workload with very even power would fail this statistic.
+batches, and 3.5 for batches of 73 ms. Foreign or invented readings are unrelated to the start of
+the batches: for them F is about 1, and above 4 in one of 5 000 cases. A workload with very even
+power would fail this statistic.
 
 ## What to do
 Submit the values that the meter read while these batches ran.
@@ -32,7 +33,7 @@ from numpy.typing import NDArray
 from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES
 from rules.finding import Severity, Violation
-from rules.metrics.power.series import Series, split_halves
+from rules.metrics.power.series import PERIOD_S, Series, split_halves
 from rules.rule import BundleRule
 
 RULE = BundleRule(
@@ -49,9 +50,6 @@ MAX_BATCH_S = 1.0
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    # The batches of a server are requests, which overlap, so no reading has one phase.
-    if bundle.requests is not None or bundle.request_set is not None:
-        return
     for series in bundle.measured_series:
         f_statistic = compute_f_by_phase(series, bundle)
         if f_statistic is not None and f_statistic < LEAST_F:
@@ -67,13 +65,15 @@ def check(bundle: Bundle) -> Iterator[Violation]:
 def compute_f_by_phase(series: Series, bundle: Bundle) -> float | None:
     """F of the power between the eighths of a batch, in the half of the run where it is lower; None
     if the rule does not apply."""
-    rank = bundle.accelerator_ranks[series.accelerator]
-    batches = bundle.batches.at(bundle.batches.ints("rank") == rank)
-    start_s, end_s = (np.sort(batches.ints(name)) / 1e9 for name in ("start_ns", "end_ns"))
+    windows_s = bundle.read_batch_windows_s(series.accelerator)
+    # The requests of a server overlap, so no reading has one phase.
+    if windows_s is None:
+        return None
+    start_s, end_s = windows_s
     length_s = end_s - start_s
     if (
         not len(length_s)
-        or float(np.median(length_s)) > MAX_BATCH_S
+        or not PERIOD_S <= float(np.median(length_s)) <= MAX_BATCH_S
         or length_s.min() <= 0
         # P110 reports overlapping batches. They have no phase either.
         or (end_s[:-1] > start_s[1:]).any()
