@@ -129,6 +129,10 @@ def compute_scaling_row(page: ReportPage, result: Result) -> Numbers:
     ]
     # A run on one accelerator of the same system is preferred to that of another.
     single_runs = [r for r in single_runs if r.system == result.system] or single_runs
+    # Of these, one with the same batch per accelerator.
+    batch = find_batch_per_accelerator(result)
+    same_batch = [r for r in single_runs if find_batch_per_accelerator(r) == batch]
+    single_runs = same_batch or single_runs
     limits = {} if result.standing == "demo" else {"board_limit_percent": page.board_limits[0]}
     if not single_runs:
         return dict(result.numbers) | limits
@@ -142,6 +146,11 @@ def compute_scaling_row(page: ReportPage, result: Result) -> Numbers:
         **list_estimate_columns("energy_per_item_ratio", scaling.energy_per_item_ratio),
         **limits,
     }
+
+
+def find_batch_per_accelerator(result: Result) -> float:
+    settings = result.loaded_bundle.settings
+    return settings.batch_size / ((result.count or 1) if settings.requests else 1)
 
 
 def get_default_cap_w(runs: Iterable[Result]) -> float:

@@ -72,14 +72,24 @@ def _group_reference_runs(
 def _choose_reference_runs(
     row: ResultRow, repeats: Sequence[Sequence[ResultRow]]
 ) -> Sequence[ResultRow]:
-    """The runs that a row is compared with: repeated runs of the same system, or else of the
-    fastest one."""
+    """The runs that a row is compared with: repeated runs of the same system, before those with the
+    same batch per accelerator, before the fastest."""
     # Runs of the same system share its host and cooling, so they are preferred.
     return max(
         repeats,
-        key=lambda runs: (runs[0].system == row.system, _compute_mean_throughput(runs)),
+        key=lambda runs: (
+            runs[0].system == row.system,
+            _get_batch_per_accelerator(runs[0]) == _get_batch_per_accelerator(row),
+            _compute_mean_throughput(runs),
+        ),
         default=(),
     )
+
+
+def _get_batch_per_accelerator(row: ResultRow) -> float | None:
+    """The batch size of a rank, or the share of an accelerator in the requests in flight."""
+    is_server = row.provenance is not None and row.provenance.run.requests is not None
+    return row.batch_size / (row.count or 1) if is_server and row.batch_size else row.batch_size
 
 
 def _compare_with_reference(row: ResultRow, references: Sequence[ResultRow]) -> ScaledRun:

@@ -19,9 +19,9 @@ The drift of 23 committed runs on H200s, whose 46 intervals begin at most 0.37 %
 five runs on H100s are reported: their energy per item falls by 1.0 to 1.4 % while the boards cool
 by 5 to 8 K. One of three later runs on four H200s is reported: its energy per item rises by 2.2 %
 while the boards warm up by 2 K. So is one of twelve later runs on one H200: its throughput falls by
-0.7 % while the board warms up by 10 K. Of 20 000 simulated runs without drift for each of the 46 series,
-with its standard deviation and its autocorrelation, 0.5 % on average and 7.6 % at most exceed the
-limit.
+0.7 % while the board warms up by 10 K. Of 20 000 simulated runs without drift for each of the 46
+series, with its standard deviation and its autocorrelation, 0.5 % on average and 7.6 % at most
+exceed the limit.
 """
 
 from collections.abc import Iterator

@@ -56,7 +56,7 @@ def test_a_delay_is_found_and_a_right_clock_is_not(origin: Path) -> None:
     (finding,) = judge(evidence)
     assert finding.pointer == "/node_clocks/0/offset_ns"
     late_s = float(finding.found.removesuffix(" s late").rpartition(" ")[2])
-    assert late_s == pytest.approx(DELAY_S, abs=0.05)
+    assert late_s == pytest.approx(DELAY_S, abs=0.1)
 
 
 def test_a_delay_within_the_declared_bound_is_accepted() -> None:

@@ -68,8 +68,8 @@ def make_record(*boards: str, kind: tuple[object, ...] = (), within_run: Any = N
             Accelerator("", "node1", uuid, "NVIDIA H200", "NVIDIA", None, None, 700.0)
             for uuid in boards
         ),
-        # Its settings tell whether the work was simulated.
-        declaration=Mock(implementation=Mock(settings={})),
+        # Its settings tell whether the work was simulated and whether it was a server's.
+        declaration=Mock(implementation=Mock(settings={}), settings=Mock(requests=None)),
         system=unread,
         environment=unread,
         within_run=within_run,
