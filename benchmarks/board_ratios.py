@@ -1,4 +1,5 @@
-"""Runs against other runs on the same board: the table *on one board* of docs/performance.md.
+"""Runs against other runs on the same board: the last columns of the batch sizes of ResNet-50 on
+H200 in docs/performance.md.
 
     python benchmarks/board_ratios.py submissions/reference/h200/*resnet50-train*/
 
@@ -49,7 +50,7 @@ def main() -> None:
         boards_by_setting[get_setting(result)].add(get_board(result))
     reference = max(boards_by_setting, key=lambda setting: len(boards_by_setting[setting]))
     print(f"reference: {' '.join(map(str, reference))}\n")
-    print("| setting | board | began | items/s | J/item | items/s against | J/item against |")
+    print("| run | board | began | items/s | J/item | items/s against | J/item against |")
     print("|---|---|---|---|---|---|---|")
     for board in sorted(boards_by_setting[reference]):
         on_board = [result for result in results if get_board(result) == board]
@@ -69,7 +70,7 @@ def main() -> None:
             print(
                 f"| {' '.join(map(str, get_setting(result)))} | {board[4:8]} "
                 f"| {result['started_at'][11:16]} | {values['items_per_s']:.1f} "
-                f"| {values['joules_per_item']:.5f} | {ratios[0]:+.2f} % | {ratios[1]:+.2f} % |"
+                f"| {values['joules_per_item']:.5f} | {ratios[0]:+.1f} % | {ratios[1]:+.1f} % |"
             )
 
 

@@ -104,6 +104,19 @@ def test_throughput_of_each_run_is_in_the_page() -> None:
         assert f" {of_one} | {efficiency} " in page, name
 
 
+def test_ratios_of_runs_on_one_board_are_in_the_page() -> None:
+    page = (ROOT / "docs/performance.md").read_text().replace("\u2212", "-")
+    batches = [256, 512, 1024, 1536, 3072]
+    rows = {name: figures for name, *figures in read_rows("board_ratios.py")}
+    for batch in batches:
+        *_, items_per_s, joules_per_item = rows[f"resnet50-train tuned {batch}"]
+        assert f"| {items_per_s} | {joules_per_item} |" in page, batch
+    *_, items_per_s, joules_per_item = rows["resnet50-train s2d 2048"]
+    assert f"{items_per_s[1:]} more than `tuned`" in page and items_per_s.startswith("+")
+    assert f"{joules_per_item[1:]} less energy per image" in page
+    assert joules_per_item.startswith("-")
+
+
 def test_placed_clocks_of_simulated_nodes_are_in_the_page() -> None:
     run_benchmark("node_power/node_clocks.py", "--check")
 
