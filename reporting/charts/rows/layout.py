@@ -44,7 +44,8 @@ _BUNDLE_LETTERS = 6
 """The end of the name of a bundle, which tells repeats apart: random letters in those of
 `bench-submit`."""
 _NAME_OF_RUN = (
-    f"{_NAME} + (datum.repeats > 1 ? ' · …' + slice(datum.bundle, -{_BUNDLE_LETTERS}) : '')"
+    f"{_NAME} + (datum.batch_sizes > 1 && datum.batch ? ' · batch ' + datum.batch : '')"
+    f" + (datum.repeats > 1 ? ' · …' + slice(datum.bundle, -{_BUNDLE_LETTERS}) : '')"
 )
 
 
@@ -55,14 +56,17 @@ def place_rows(base: Any, sort: list[alt.SortField] | None = None, name: str = _
 
 
 def place_runs(base: Any, sort: list[alt.SortField] | None = None) -> Any:
-    """The same for rows of single runs. Equal names are followed by the end of their bundle."""
-    counted = base.transform_joinaggregate(repeats="count()", groupby=["line", "cap_w"])
+    """The same for rows of single runs. Equal names are followed by the batch size where it
+    differs, and names that are still equal by the end of their bundle."""
+    counted = base.transform_joinaggregate(
+        batch_sizes="distinct(batch)", groupby=["line", "cap_w"]
+    ).transform_joinaggregate(repeats="count()", groupby=["line", "cap_w", "batch"])
     return place_rows(counted, sort, _NAME_OF_RUN)
 
 
 def note_equal_names(rows: Data) -> str:
     """The sentence of the caption on equal names; empty without such."""
-    names = {(row["line"], row["cap_w"]) for row in rows}
+    names = {(row["line"], row["cap_w"], row.get("batch")) for row in rows}
     if len(names) == len(rows):
         return ""
     return "Equal names are followed by the last letters of their bundle. "

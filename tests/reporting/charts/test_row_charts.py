@@ -229,6 +229,29 @@ def test_names_of_repeats_end_with_the_end_of_their_bundle() -> None:
     assert "last letters" not in build_chart(alone, "-energy").about
 
 
+def test_names_of_runs_that_differ_in_batch_size_end_with_it() -> None:
+    table = make_energy_table(make_repeats())
+    batches = (256, 512, 512, 1024, 256)
+    rows = tuple(
+        {
+            **row,
+            "line": "single" if place == 4 else "run",
+            "batch": batch,
+            "bundle": f"run-{place}abcde",
+        }
+        for place, (row, batch) in enumerate(zip(table.rows, batches, strict=True))
+    )
+    chart = build_chart(replace(table, rows=rows), "-energy")
+    names = {text for text in read_texts(chart) if text.startswith(("single", "run"))}
+    assert names == {
+        "single · 700 W",
+        "run · 700 W · batch 256",
+        "run · 700 W · batch 512 · …1abcde",
+        "run · 700 W · batch 512 · …2abcde",
+        "run · 700 W · batch 1024",
+    }
+
+
 def test_single_runs_have_no_chart_of_repeats() -> None:
     rows = [make_run_row(7500, BOARDS[0]), make_run_row(5000, BOARDS[1], batch_size=64)]
     assert build_charts(make_epochs_table(rows)) == []
