@@ -169,7 +169,9 @@ def test_sampler_has_real_time_scheduling_where_it_is_granted(tmp_path) -> None:
         threads = [int(task.name) for task in tasks.iterdir()]
         policies = {os.sched_getscheduler(thread) for thread in threads}
         sampler.stop()
-    assert len(threads) > 4
+    # The pool starts a thread only if none of its threads is idle. On a busy machine it may start
+    # fewer than there are boards.
+    assert len(threads) > 1
     assert policies == {os.SCHED_RR if granted else os.SCHED_OTHER}
 
 

@@ -44,7 +44,7 @@ def make_table(kind: str, *rows: dict[str, Any], **fields: Any) -> ReportTable:
     columns = (
         *(
             Column(key, key, "unit", "number")
-            for key in (*NUMBERS, *fields, "count", "value", "baseline_rate")
+            for key in (*NUMBERS, *fields, "count", "batch", "value", "baseline_rate")
         ),
         Column("joules_per_item", "energy", "J/image", "number", interval=True),
         Column("speed_up", "speed-up", "", "number", interval=True),
