@@ -117,6 +117,17 @@ def test_ratios_of_runs_on_one_board_are_in_the_page() -> None:
     assert joules_per_item.startswith("-")
 
 
+def test_power_by_the_length_of_a_batch_is_in_the_page() -> None:
+    page = (ROOT / "docs/measurement.md").read_text()
+    reproductions = sorted((ROOT / "submissions/reproduction").glob("*/*/"))
+    printed = run_benchmark("batch_lengths.py", *MEASURED, *reproductions).splitlines()[2:]
+    rows = {int(line.split("|")[1]): line for line in printed}
+    assert {280, 640} < set(rows)
+    for length_ms, line in rows.items():
+        if 200 < length_ms < 300 or length_ms == 640:
+            assert line in page, length_ms
+
+
 def test_placed_clocks_of_simulated_nodes_are_in_the_page() -> None:
     run_benchmark("node_power/node_clocks.py", "--check")
 

@@ -7,10 +7,10 @@ variant and precision, on boards that kept their cap, at caps within 5 %. It rep
 differs by more than 4 % from the median of the other centers (each with the mean of its runs), and
 names a run of the center next to that median. If other centers have runs with the same batch size,
 only these are compared. Otherwise all their runs are, and only a run with more work per cycle is
-reported: smaller batches do less. One run of another center suffices; with two centers the rule
-reports the runs of both. If the LOG lists some of the runs of other centers, only those count:
-centers that agree on a claim must not outvote an accepted run. Runs whose clock was not read are
-skipped.
+reported: smaller batches do less. A clock that is stated too high is then not found. One run of
+another center suffices; with two centers the rule reports the runs of both. If the LOG lists some
+of the runs of other centers, only those count: centers that agree on a claim must not outvote an
+accepted run. Runs whose clock was not read are skipped.
 
 A run with this finding wins no comparison until a reviewer accepts it or the LOG lists it.
 
