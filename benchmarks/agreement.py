@@ -9,14 +9,13 @@ sampler's intervals and misses.
 """
 
 import sys
-from pathlib import Path
 
 import numpy as np
+from measured_runs import read_runs
 
-from rules.bundle_format.files import read_files
 from rules.metrics.parts import split_into_parts
 from rules.metrics.run import relative_difference
-from rules.testing.frames import EvidenceFrames, read_frames, table_of
+from rules.testing.frames import EvidenceFrames, table_of
 
 PHASES = 20
 
@@ -86,12 +85,7 @@ COLUMNS = (
 
 def main() -> None:
     print(f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}")
-    for path in map(Path, sys.argv[1:]):
-        if not (path / "result.json").exists():
-            continue  # a study
-        evidence, problems = read_frames(read_files(path))
-        if evidence is None:
-            sys.exit(f"{path}: {problems[0].violation.found}")
+    for _, evidence in read_runs(sys.argv[1:]):
         parts = [
             p
             for p in split_into_parts(

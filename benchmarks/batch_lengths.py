@@ -10,13 +10,13 @@ out.
 
 import sys
 from collections import defaultdict
-from pathlib import Path
 from statistics import median
 
-from rules.bundle_format.files import read_files
+from measured_runs import read_runs
+
 from rules.metrics.parts import Part, split_into_parts
 from rules.metrics.run import relative_difference
-from rules.testing.frames import EvidenceFrames, read_frames, table_of
+from rules.testing.frames import EvidenceFrames, table_of
 
 MIN_EPOCHS = 8
 COLUMNS = ("power_avg_mw", "power_mw")
@@ -30,12 +30,7 @@ def list_scored_parts(evidence: EvidenceFrames, column: str) -> list[Part]:
 
 def main() -> None:
     epochs: dict[int, list[tuple[str, list[float]]]] = defaultdict(list)
-    for path in map(Path, sys.argv[1:]):
-        if not (path / "result.json").exists():
-            continue  # a study
-        evidence, problems = read_frames(read_files(path))
-        if evidence is None:
-            sys.exit(f"{path}: {problems[0].violation.found}")
+    for path, evidence in read_runs(sys.argv[1:]):
         boards = [board for node in evidence.system["nodes"] for board in node["accelerators"]]
         is_h200 = all("H200" in board["name"] for board in boards)
         if evidence.requests is not None or not is_h200:

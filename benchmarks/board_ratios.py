@@ -11,28 +11,13 @@ accelerators are left out.
 
 import sys
 from collections import defaultdict
-from pathlib import Path
 from statistics import fmean
 
-from rules.bundle_format.files import read_files
-from rules.bundle_format.records import STUDY, Json
-from rules.testing.frames import read_frames
+from measured_runs import read_runs
+
+from rules.bundle_format.records import Json
 
 FIGURES = ("items_per_s", "joules_per_item")
-
-
-def read_results(paths: list[Path]) -> list[Json]:
-    results = []
-    for path in paths:
-        files = read_files(path)
-        if files.kind is STUDY:
-            continue
-        evidence, problems = read_frames(files)
-        if evidence is None:
-            sys.exit(f"{path}: {problems[0].violation.found}")
-        if evidence.result["settings"]["accelerators"] == 1:
-            results.append(evidence.result)
-    return results
 
 
 def get_setting(result: Json) -> tuple[str, str, int]:
@@ -44,7 +29,11 @@ def get_board(result: Json) -> str:
 
 
 def main() -> None:
-    results = read_results([Path(path) for path in sys.argv[1:]])
+    results = [
+        evidence.result
+        for _, evidence in read_runs(sys.argv[1:])
+        if evidence.result["settings"]["accelerators"] == 1
+    ]
     boards_by_setting: dict[tuple[str, str, int], set[str]] = defaultdict(set)
     for result in results:
         boards_by_setting[get_setting(result)].add(get_board(result))

@@ -10,14 +10,14 @@ and power of each accelerator over the scored epochs. Bundles of studies are lef
 
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
-from rules.bundle_format.files import read_files
-from rules.bundle_format.records import STUDY, Json
+from measured_runs import read_runs
+
+from rules.bundle_format.records import Json
 from rules.metrics.figures_json import figures_from_json
 from rules.metrics.imbalance import Imbalance, compute_imbalance
 from rules.metrics.parts import split_into_parts
-from rules.testing.frames import EvidenceFrames, read_frames, table_of
+from rules.testing.frames import EvidenceFrames, table_of
 
 SOFTWARE_POWER_CAP = 0x4
 
@@ -91,15 +91,7 @@ def get_items_per_s(evidence: EvidenceFrames) -> float:
 
 
 def main() -> None:
-    evidences: list[EvidenceFrames] = []
-    for path in map(Path, sys.argv[1:]):
-        files = read_files(path)
-        if files.kind is STUDY:
-            continue
-        evidence, problems = read_frames(files)
-        if evidence is None:
-            sys.exit(f"{path}: {problems[0].violation.found}")
-        evidences.append(evidence)
+    evidences = [evidence for _, evidence in read_runs(sys.argv[1:])]
     # Boards differ by some percent. The fastest board gives the lowest, most cautious efficiency.
     singles = {
         get_comparison_key(e.result): e.result

@@ -52,19 +52,19 @@ def check(runs: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
     clocked_runs = [run for run in runs if run.clocks.sm_mhz and run.clocks.sm_mhz.mean > 0]
     for group, other_groups in pair_with_other_centers(clocked_runs):
         for batch_size in {run.batch_size for run in group}:
-            alike_groups = [
+            same_batch_groups = [
                 [run for run in other_group if run.batch_size == batch_size]
                 for other_group in other_groups
             ]
-            has_alike = any(alike_groups)
+            has_same_batch = any(same_batch_groups)
             median, known_run = _find_median(
-                list(filter(None, alike_groups)) if has_alike else other_groups
+                list(filter(None, same_batch_groups)) if has_same_batch else other_groups
             )
             for run in group:
                 if run.batch_size != batch_size:
                     continue
                 difference = _items_per_cycle(run) - median
-                if has_alike:
+                if has_same_batch:
                     difference = abs(difference)
                 if difference > MAX_DIFFERENCE * median:
                     yield run.path, _violate(run, known_run, median)

@@ -23,7 +23,7 @@ from rules.metrics.power.slowdown import POWER_CAP, have_any_bit
 MEASURED = ("H200",)
 """The boards that the statistics were found on (docs/forensics.md)."""
 PERIOD_S = 0.1
-"""How often readings and counters of these boards have a new value."""
+"""Time between two values of the readings and counters of these boards."""
 SIGNS = 64
 """How many differences in a row make a pattern."""
 LAGS = 32
