@@ -10,6 +10,7 @@ monotonic clock by an anchor at either end. On a CPU the host clock serves.
 import math
 import time
 from collections.abc import Callable, Iterator
+from statistics import median
 from typing import Any, Protocol
 
 from rules.bundle_format.records import BatchWindow
@@ -173,17 +174,19 @@ class EpochRecorder:
         yield WARMUP_BATCHES
         self._windows(0)
         start_ns = self._end_phase("warm-up", start_ns)
-        batches, active_s = FIRST_CALIBRATION_BATCHES, 0.0
+        batches, batch_s = FIRST_CALIBRATION_BATCHES, 0.0
         # Batches are doubled until they take long enough. All ranks decide by the same number, the
         # largest, so they leave the loop together.
-        while self._agree(active_s) < self._epoch_s * CALIBRATION_SHARE:
+        while self._agree(batches * batch_s) < self._epoch_s * CALIBRATION_SHARE:
             batches *= 2
             yield batches
-            active_s = sum(w.end_ns - w.start_ns for w in self._windows(0)) / 1e9
+            # The median, because the mean of a few batches with a stalled one among them makes all
+            # epochs too short.
+            batch_s = median(w.end_ns - w.start_ns for w in self._windows(0)) / 1e9
         # The protocol requires a minimum of active time, for the fastest rank as well. So all ranks
         # use the largest number of batches.
-        per_epoch = int(self._agree(max(1, math.ceil(self._epoch_s * batches / active_s))))
-        self._on_calibrated(per_epoch, active_s / batches)
+        per_epoch = int(self._agree(max(1, math.ceil(self._epoch_s / batch_s))))
+        self._on_calibrated(per_epoch, batch_s)
         self._end_phase("calibration", start_ns)
         for epoch in range(self._epochs):
             yield per_epoch

@@ -10,6 +10,8 @@ import pytest
 from harness.run.workers.recorder import CudaClock, EpochRecorder, HostClock
 
 MS = 1_000_000
+STALL_MS = 150
+"""How long a stalled batch takes."""
 
 
 class SteppedClock(HostClock):
@@ -27,6 +29,7 @@ def run(
     epochs: int = 3,
     agree=lambda value: value,
     pause_ms: float = 0.001,
+    stalled_batch: int | None = None,
 ):
     clock, taken, calibrated = SteppedClock(), [], []
     recorder = EpochRecorder(
@@ -41,7 +44,7 @@ def run(
     count = 0
     while recorder.more():
         recorder.start()
-        clock.now_ns += round(batch_ms * MS)
+        clock.now_ns += round(STALL_MS * MS if count == stalled_batch else batch_ms * MS)
         recorder.end(items=8, loss=float(count))
         clock.now_ns += round(pause_ms * MS)  # between batches nothing is active
         count += 1
@@ -70,6 +73,12 @@ def test_calibration_goes_on_until_it_has_seen_a_fifth_of_an_epoch():
     _, calibrated, count = run(batch_ms=1, epochs=0)
     assert calibrated[0][1] == pytest.approx(1e-3, rel=0.01)
     assert count == 3 + 8 + 16 + 32 + 64 + 128 + 256
+
+
+def test_a_batch_that_stalls_does_not_shorten_the_epochs():
+    taken, calibrated, _ = run(batch_ms=1, epoch_s=0.3, stalled_batch=5)  # of the first calibration
+    assert calibrated == [(300, pytest.approx(1e-3))]
+    assert [len(windows) for _, windows, _ in taken] == [300, 300, 300]
 
 
 def test_a_batch_longer_than_an_epoch_is_one_epoch():
