@@ -34,6 +34,7 @@ from reporting.sections.sweeps.axes import build_axis_tables
 from reporting.sections.sweeps.caps import build_peak_table, build_sweep_table, find_sweeps
 from reporting.sections.sweeps.gains import build_settings_table
 from reporting.sections.sweeps.published_settings import build_published_settings_table
+from reporting.sections.sweeps.same_boards import build_same_boards_table
 from reporting.sections.sweeps.scaling import build_scaling_table, find_scaled_runs
 from reporting.sections.token_energy import build_token_energy_table
 from reporting.sentences.other_sources import OtherSources, describe_other_sources
@@ -368,16 +369,17 @@ def _build_run_tables(
         yield build_peak_table(
             workload, sweeps, f"{id}-peaks", f"{workload.title}: {prefix}efficiency peaks"
         )
-        compared = [sweep.compared_settings for sweep in sweeps]
+        compared = [settings for sweep in sweeps if (settings := sweep.compared_settings)]
         settings_table = build_settings_table(
-            [settings for settings in compared if settings is not None],
-            f"{id}-settings",
-            f"{workload.title}: {prefix}best setting by metric",
+            compared, f"{id}-settings", f"{workload.title}: {prefix}best setting by metric"
         )
+        title = f"{workload.title}: {prefix}caps on the same boards"
+        boards_table = build_same_boards_table(compared, spread, f"{id}-cap-boards", title)
         title = f"{workload.title}: {prefix}gains of whole nodes"
         node_gain_table = build_node_gain_table(workload, sweeps, f"{id}-node-gains", title)
-        yield from (table for table in (settings_table, node_gain_table) if table is not None)
-    yield from build_axis_tables(workload, rows, link, id, prefix)
+        sweep_tables = settings_table, boards_table, node_gain_table
+        yield from (table for table in sweep_tables if table is not None)
+    yield from build_axis_tables(workload, rows, link, id, prefix, spread)
     if scaled_runs := find_scaled_runs(rows):
         title = f"{workload.title}: {prefix}scaling over accelerators{title_suffix}"
         yield build_scaling_table(workload, scaled_runs, link, f"{id}-scaling", title, spread)

@@ -176,13 +176,17 @@ class FigureSpread:
         """The spread between boards; None if it comes from too few repeats."""
         return _drop_uncertain(self.boards)
 
+    @property
+    def known_runs(self) -> Component | None:
+        """The spread between runs on one board; None if it comes from too few repeats."""
+        return _drop_uncertain(self.runs)
+
     def get_single_limit_percent(self, same_board: bool) -> float:
         """The least difference of two single runs that counts. Between boards without enough
         repeats in this report, it is `BOARD_SPREAD_PERCENT`. Runs on the same boards differ by no
         more than runs on others, so the limit between boards holds for them too until runs on one
         board are known."""
-        runs = _drop_uncertain(self.runs)
-        spread = runs if same_board and runs else self.known_boards
+        spread = (self.known_runs if same_board else None) or self.known_boards
         return BOARD_SPREAD_PERCENT if spread is None else least_difference_percent(spread)
 
     def get_limit_percent(self, setting: Setting, baseline: Setting) -> float:

@@ -26,6 +26,7 @@ from reporting.sections.spread import build_epochs_table, build_repeats_table
 from reporting.sections.sweeps.axes import build_axis_tables
 from reporting.sections.sweeps.caps import build_peak_table, build_sweep_table, find_sweeps
 from reporting.sections.sweeps.gains import build_settings_table
+from reporting.sections.sweeps.same_boards import build_same_boards_table
 from reporting.sections.sweeps.scaling import build_scaling_table, find_scaled_runs
 from reporting.sections.token_energy import build_token_energy_table
 from rules.metrics.figures import Estimate
@@ -128,12 +129,13 @@ def _build_workload_tables(
     yield build_epochs_table(workload, rows, link, f"{id}-epochs", "", spread)
     yield build_repeats_table(workload, rows, link, f"{id}-repeats", "")
     yield build_scaling_table(workload, find_scaled_runs(rows), link, f"{id}-scaling", "", spread)
-    yield from build_axis_tables(workload, rows, link, id, "")
+    yield from build_axis_tables(workload, rows, link, id, "", spread)
     if sweeps := find_sweeps(rows):
         yield build_sweep_table(workload, sweeps, link, f"{id}-sweeps", "")
         yield build_peak_table(workload, sweeps, f"{id}-peaks", "")
         compared = [settings for sweep in sweeps if (settings := sweep.compared_settings)]
         yield build_settings_table(compared, f"{id}-settings", "")
+        yield build_same_boards_table(compared, spread, f"{id}-cap-boards", "")
 
 
 def find_node_cells(

@@ -15,6 +15,7 @@ from reporting.sections.cells import (
     distinguish_names,
     find_boards,
 )
+from reporting.sections.repeats import ReportSpread
 from reporting.sections.sweeps.gains import (
     ComparedSettings,
     build_settings_table,
@@ -29,6 +30,7 @@ from reporting.sections.sweeps.points import (
     make_point_cells,
     make_point_columns,
 )
+from reporting.sections.sweeps.same_boards import build_same_boards_table
 from rules.bundle_findings import are_clocks_changed
 from rules.metrics.sweeps.gains import compare
 from rules.metrics.sweeps.points import Point, average_settings
@@ -113,10 +115,15 @@ class AxisSweep:
 
 
 def build_axis_tables(
-    workload: Workload, rows: Sequence[ResultRow], link: BundleLink, id: str, prefix: str
+    workload: Workload,
+    rows: Sequence[ResultRow],
+    link: BundleLink,
+    id: str,
+    prefix: str,
+    spread: ReportSpread | None,
 ) -> Iterator[ReportTable]:
-    """One table for each axis over which there is a sweep. `rows` are either submitted rows or demo
-    rows."""
+    """The tables of each axis over which there is a sweep. `rows` are either submitted rows or demo
+    rows. Without `spread`, they are not compared on the same boards."""
     # The batch size of a server is its number of requests in flight.
     left_out = "batch" if workload.mode == "inference" else "concurrency"
     for axis in AXES:
@@ -124,13 +131,19 @@ def build_axis_tables(
             suffix = ", not compared" if prefix else ""
             title = f"{workload.title}: {prefix}sweep over {axis.title}{suffix}"
             yield _build_table(workload, axis, sweeps, link, f"{id}-{axis.name}", title)
+            compared = [settings for sweep in sweeps if (settings := sweep.compared_settings)]
             settings_table = build_settings_table(
-                [settings for sweep in sweeps if (settings := sweep.compared_settings)],
+                compared,
                 f"{id}-{axis.name}-settings",
                 f"{workload.title}: {prefix}best {axis.title} by metric",
             )
-            if settings_table is not None:
-                yield settings_table
+            boards_table = build_same_boards_table(
+                compared,
+                spread,
+                f"{id}-{axis.name}-boards",
+                f"{workload.title}: {prefix}{axis.title} on the same boards",
+            )
+            yield from (t for t in (settings_table, boards_table) if t is not None)
 
 
 def find_axis_sweeps(axis: SweptAxis, rows: Sequence[ResultRow]) -> list[AxisSweep]:

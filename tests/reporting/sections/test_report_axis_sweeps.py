@@ -166,3 +166,37 @@ def test_product_of_batch_size_and_accelerators_is_a_sweep_over_each(
     values = [row["value"] for row in tables["resnet50-train-gpus"].rows]
     assert values == [1, 2, 1, 2], "runs of two batch sizes are not averaged"
     assert [row["value"] for row in tables["resnet50-train-batch"].rows] == [512, 1024, 512, 1024]
+
+
+def test_settings_of_several_boards_are_compared_on_the_same_boards(
+    submissions: Submissions,
+) -> None:
+    """Batch 1024 is 2 % faster, and ran on the slower one of two boards only."""
+    fast = [on_one(make_run_with_batch(512, rate)) for rate in (1.0, 1.001, 0.999, 1.0)]
+    slow = [on_one(make_run_with_batch(*run)) for run in ((512, 0.95), (1024, 0.95 * 1.02 / 2))]
+    for run in slow:
+        use_other_boards(run)
+    add_sweep(submissions, *fast, *slow)
+    page = build_page_model(collect([submissions.root]), Path.as_posix)
+    assert [v.findings for v in page.collected.rejected] == []
+    tables = {table.id: table for table in page.tables}
+    best = next(r for r in tables["resnet50-train-batch"].rows if r["best"])
+    assert best["value"] == 512, "the mean over all boards depends on which boards ran"
+    anchor, other = tables["resnet50-train-batch-boards"].rows
+    assert (anchor["value"], anchor["runs"], anchor["boards_n"]) == ("512", 5, 2)
+    assert anchor["note"] == "compared with this setting"
+    assert anchor["joules_per_item_change_percent"] is None
+    assert (other["value"], other["runs"], other["boards_n"]) == ("1024", 1, 1)
+    for key in ("items_per_s_per_accelerator", "joules_per_item"):
+        means = [run.result["headline"][key]["mean"] for run in slow]
+        percent = 100 * (means[1] / means[0] - 1)
+        assert other[f"{key}_change_percent"] == pytest.approx(percent)
+    assert other["joules_per_item_change_percent_high"] < 0 and other["note"] is None
+    assert "batch size 1024 needs the least energy per image of 2 values" in str(page.sentences)
+
+
+def test_sweep_on_one_board_has_no_table_of_the_same_boards(submissions: Submissions) -> None:
+    runs = [on_one(make_run_with_batch(512, rate)) for rate in (1.0, 1.001, 0.999, 1.0)]
+    add_sweep(submissions, *runs, on_one(make_run_with_batch(1024, 1.1)))
+    page = build_page_model(collect([submissions.root]), Path.as_posix)
+    assert not [table.id for table in page.tables if table.id.endswith("-batch-boards")]

@@ -1,0 +1,121 @@
+"""The settings of a sweep compared on the same boards, for sweeps that ran on several boards."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from reporting.report_table import Column, ReportTable
+from reporting.results_model import ResultRow
+from reporting.sections.cells import (
+    Cells,
+    add_facet_columns,
+    find_boards,
+    list_boards,
+    make_estimate_cells,
+    make_facet_cells,
+)
+from reporting.sections.repeats import JOULES, RATE, RUN_COLUMNS, ReportSpread
+from reporting.sections.sweeps.gains import ComparedSettings
+from rules.metrics.figures import Estimate
+from rules.metrics.sweeps.same_boards import BoardRun, estimate_changes_on_same_boards
+from rules.metrics.uncertainty.propagation import excludes
+
+Changes = dict[str, Estimate]
+"""Changes against a reference in percent, by the label of the setting."""
+
+
+def build_same_boards_table(
+    sweeps: Sequence[ComparedSettings], spread: ReportSpread | None, id: str, title: str
+) -> ReportTable | None:
+    """Each sweep over several boards against its anchor; None without such a sweep, and if the
+    report does not know the spread of runs on one board."""
+    cells = [cells for sweep in sweeps if spread for cells in _list_cells(sweep, spread)]
+    if not cells:
+        return None
+    columns = add_facet_columns(
+        Column("line", "sweep"),
+        Column("value", "setting"),
+        *RUN_COLUMNS,
+        *(
+            Column(
+                f"{figure}_change_percent",
+                f"{name} change",
+                "%",
+                "signed",
+                about="against the setting that most boards ran, with the interval between runs",
+                interval=True,
+            )
+            for figure, name in _FIGURES.items()
+        ),
+        Column("note", "note"),
+    )
+    return ReportTable(id, title, columns, tuple(cells), ABOUT)
+
+
+ABOUT = (
+    "Each setting is compared with the one that most boards ran, on the same boards, so that "
+    "differences between boards drop out. A setting on another board is compared through the "
+    "settings that both boards ran. The intervals of 95 % come from the spread of repeated runs on "
+    "one board, over all workloads of the report."
+)
+_FIGURES = {RATE: "throughput", JOULES: "energy"}
+
+
+def find_anchor(rows_by_setting: dict[str, tuple[ResultRow, ...]]) -> str:
+    """The label of the setting that most boards ran; of several, the first."""
+    return max(rows_by_setting, key=lambda label: len(find_boards(rows_by_setting[label])))
+
+
+def estimate_changes(
+    rows_by_setting: dict[str, tuple[ResultRow, ...]],
+    reference: str,
+    figure: str,
+    spread: ReportSpread,
+) -> Changes:
+    """The changes of a figure, `RATE` or `JOULES`, against the reference on the same boards. Empty
+    if the report does not know the spread of runs on one board."""
+    run_spread = spread.by_figure[figure].known_runs
+    if run_spread is None:
+        return {}
+    runs = [
+        BoardRun(label, list_boards(row), value.value)
+        for label, rows in rows_by_setting.items()
+        for row in rows
+        if (value := getattr(row, figure)) is not None
+    ]
+    return estimate_changes_on_same_boards(runs, reference, run_spread)
+
+
+def _list_cells(sweep: ComparedSettings, spread: ReportSpread) -> list[Cells]:
+    rows_by_setting = {label: sweep.rows_by_setting[label] for label in sweep.points}
+    anchor = find_anchor(rows_by_setting)
+    changes: dict[str, Cells] = defaultdict(dict)
+    not_told_apart: dict[str, list[str]] = defaultdict(list)
+    for figure, name in _FIGURES.items():
+        for label, change in estimate_changes(rows_by_setting, anchor, figure, spread).items():
+            changes[label] |= make_estimate_cells(f"{figure}_change_percent", change)
+            if not excludes(change.ci95, 0.0):
+                not_told_apart[label].append(name)
+    compared_rows = {label: rows_by_setting[label] for label in (anchor, *changes)}
+    # On one board the table of the sweep says the same.
+    if (
+        not changes
+        or len({list_boards(row) for rows in compared_rows.values() for row in rows}) < 2
+    ):
+        return []
+    return [
+        {
+            **make_facet_cells(rows[0]),
+            "line": sweep.sweep,
+            "value": label,
+            "runs": len(rows),
+            "boards_n": len(find_boards(rows)),
+            **changes[label],
+            "note": "compared with this setting"
+            if label == anchor
+            else f"not told apart: {', '.join(not_told_apart[label])}"
+            if not_told_apart[label]
+            else None,
+        }
+        for label, rows in rows_by_setting.items()
+        if label in compared_rows
+    ]
