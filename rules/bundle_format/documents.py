@@ -1,5 +1,7 @@
 """Reads a JSON file strictly and validates it against the schema of its format."""
 
+# jsonschema_rs imports this module when it loads, and panics with a traceback on an interrupt.
+import decimal  # noqa: F401
 import json
 import re
 from collections import Counter

@@ -94,6 +94,22 @@ from {module} import {function}
     assert process.stderr == f"{program}: interrupted\n"
 
 
+def test_interrupt_while_jsonschema_rs_loads_raises_no_panic() -> None:
+    code = """
+import sys
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == "decimal":
+            sys.exit(130)
+sys.meta_path.insert(0, Finder())
+import rules.bundle_format.documents
+"""
+    process = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, cwd=ROOT, check=False, text=True
+    )
+    assert (process.returncode, process.stderr) == (130, "")
+
+
 class PanicException(BaseException):
     """As pyo3 raises it, when Python code that Rust has called ends with an exception."""
 
