@@ -200,3 +200,22 @@ def test_sweep_on_one_board_has_no_table_of_the_same_boards(submissions: Submiss
     add_sweep(submissions, *runs, on_one(make_run_with_batch(1024, 1.1)))
     page = build_page_model(collect([submissions.root]), Path.as_posix)
     assert not [table.id for table in page.tables if table.id.endswith("-batch-boards")]
+
+
+def test_caps_of_several_boards_are_compared_on_the_same_boards(submissions: Submissions) -> None:
+    """The default cap ran on both boards, each of the two other caps on one of them."""
+    first = [on_one(make_run_at_cap(700, rate)) for rate in (1.0, 1.001, 0.999, 1.0)]
+    first.append(on_one(make_run_at_cap(500, 0.9)))
+    second = [on_one(make_run_at_cap(cap_w, rate)) for cap_w, rate in ((700, 0.96), (400, 0.72))]
+    for run in second:
+        use_other_boards(run)
+    add_sweep(submissions, *first, *second)
+    page = build_page_model(collect([submissions.root]), Path.as_posix)
+    assert [v.findings for v in page.collected.rejected] == []
+    (table,) = (table for table in page.tables if table.id == "resnet50-train-cap-boards")
+    changes = {
+        row["value"]: row["items_per_s_per_accelerator_change_percent"] for row in table.rows
+    }
+    assert changes["700 W"] is None
+    assert changes["500 W"] == pytest.approx(-10, abs=0.5)
+    assert changes["400 W"] == pytest.approx(-25, abs=0.5)
