@@ -6,8 +6,15 @@ from dataclasses import dataclass
 from reporting.report_table import escape_invisible
 from reporting.results_model import ResultRow
 from reporting.sections.repeats import JOULES, ReportSpread, Setting
-from reporting.sections.sweeps.axes import AXES, AxisPoint, AxisSweep, SweptAxis, find_axis_sweeps
-from reporting.sections.sweeps.same_boards import estimate_changes, find_anchor
+from reporting.sections.sweeps.axes import (
+    AXES,
+    AxisPoint,
+    AxisSweep,
+    SweptAxis,
+    choose_least_energy,
+    find_axis_sweeps,
+)
+from reporting.sections.sweeps.same_boards import estimate_changes
 from reporting.sentences.capping import judge_change
 from reporting.sentences.words import format_value_with_unit, join_words, limit_sentences
 from rules.metrics.sweeps.gains import compare
@@ -48,54 +55,35 @@ def _find_best(axis: SweptAxis, sweep: AxisSweep, spread: ReportSpread) -> BestV
     points = [point for point in sweep.points if all(row.may_win for row in point.rows)]
     if len(points) < 2:
         return None
-    best = _choose_least_energy(points, spread)
+    best = choose_least_energy(points, spread)
     return BestValue(
         sweep=escape_invisible(sweep.name),
         axis=axis,
-        value=_format_value(best),
+        value=escape_invisible(best.label),
         joules_per_item=best.point.joules_per_item,
         ties=tuple(_list_ties(points, best, spread)),
         count=len(points),
     )
 
 
-def _choose_least_energy(points: Sequence[AxisPoint], spread: ReportSpread) -> AxisPoint:
-    """The point with the least energy per item, on the same boards if all points share some."""
-    rows_by_value = _group_rows(points)
-    anchor = find_anchor(rows_by_value)
-    changes = estimate_changes(rows_by_value, anchor, JOULES, spread)
-    if len(changes) < len(points) - 1:
-        return min(points, key=lambda point: point.point.joules_per_item)
-    changes_percent = {anchor: 0.0} | {value: change.mean for value, change in changes.items()}
-    return min(points, key=lambda point: changes_percent[_format_value(point)])
-
-
-def _group_rows(points: Sequence[AxisPoint]) -> dict[str, tuple[ResultRow, ...]]:
-    return {_format_value(point): point.rows for point in points}
-
-
 def _list_ties(points: Sequence[AxisPoint], best: AxisPoint, spread: ReportSpread) -> Iterator[str]:
-    changes = estimate_changes(_group_rows(points), _format_value(best), JOULES, spread)
+    rows_by_value = {point.label: point.rows for point in points}
+    changes = estimate_changes(rows_by_value, best.label, JOULES, spread)
     for point in points:
         if point is best:
             continue
-        value = _format_value(point)
         # Without shared boards, the difference between boards counts too.
         if not (
-            excludes(changes[value].ci95, 0.0)
-            if value in changes
+            excludes(changes[point.label].ci95, 0.0)
+            if point.label in changes
             else _exceeds_board_spread(point, best, spread)
         ):
-            yield value
+            yield escape_invisible(point.label)
 
 
 def _exceeds_board_spread(point: AxisPoint, best: AxisPoint, spread: ReportSpread) -> bool:
     limit = spread.by_figure[JOULES].get_limit_percent(Setting(point.rows), Setting(best.rows))
     return judge_change(compare(point.point, best.point).energy_gain_percent, limit).counts
-
-
-def _format_value(point: AxisPoint) -> str:
-    return "none" if point.value is None else escape_invisible(str(point.value))
 
 
 def describe_best_value(best: BestValue, item: str) -> str:

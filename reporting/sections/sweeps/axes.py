@@ -30,7 +30,7 @@ from reporting.sections.sweeps.points import (
     make_point_cells,
     make_point_columns,
 )
-from reporting.sections.sweeps.same_boards import build_same_boards_table
+from reporting.sections.sweeps.same_boards import build_same_boards_table, find_least_energy
 from rules.bundle_findings import are_clocks_changed
 from rules.metrics.sweeps.gains import compare
 from rules.metrics.sweeps.points import Point, average_settings
@@ -73,6 +73,10 @@ class AxisPoint:
     point: Point
     rows: tuple[ResultRow, ...]
 
+    @property
+    def label(self) -> str:
+        return "none" if self.value is None else str(self.value)
+
 
 @dataclass(frozen=True)
 class AxisSweep:
@@ -93,9 +97,8 @@ class AxisSweep:
         """Its comparable points as settings; None without a reference."""
         if self.reference is None:
             return None
-        labels = {"none" if p.value is None else str(p.value): p for p in self.points}
-        points = {label: p.point for label, p in labels.items() if _is_comparable(p.point)}
-        rows = {label: p.rows for label, p in labels.items()}
+        points = {p.label: p.point for p in self.points if _is_comparable(p.point)}
+        rows = {p.label: p.rows for p in self.points}
         return ComparedSettings(self.kind, self.name, points, self.reference, rows)
 
     @property
@@ -105,13 +108,19 @@ class AxisSweep:
             row for p in self.points if p.value == self.reference_value for row in p.rows
         )
 
-    @property
-    def best(self) -> Point | None:
+    def find_best(self, spread: ReportSpread | None) -> AxisPoint | None:
         """The most efficient comparable point; None if there are no two to choose from."""
-        candidates = [p.point for p in self.points if _is_comparable(p.point)]
-        if len(candidates) < 2:
-            return None
-        return max(candidates, key=lambda point: point.items_per_joule)
+        candidates = [p for p in self.points if _is_comparable(p.point)]
+        return choose_least_energy(candidates, spread) if len(candidates) > 1 else None
+
+
+def choose_least_energy(points: Sequence[AxisPoint], spread: ReportSpread | None) -> AxisPoint:
+    """The point with the least energy per item: on the same boards if these connect all points,
+    else by the means over all runs."""
+    label = find_least_energy({p.label: p.rows for p in points}, spread)
+    if label is None:
+        return min(points, key=lambda p: p.point.joules_per_item)
+    return next(p for p in points if p.label == label)
 
 
 def build_axis_tables(
@@ -130,7 +139,7 @@ def build_axis_tables(
         if axis.name != left_out and (sweeps := find_axis_sweeps(axis, rows)):
             suffix = ", not compared" if prefix else ""
             title = f"{workload.title}: {prefix}sweep over {axis.title}{suffix}"
-            yield _build_table(workload, axis, sweeps, link, f"{id}-{axis.name}", title)
+            yield _build_table(workload, axis, sweeps, link, f"{id}-{axis.name}", title, spread)
             compared = [settings for sweep in sweeps if (settings := sweep.compared_settings)]
             settings_table = build_settings_table(
                 compared,
@@ -257,6 +266,7 @@ def _build_table(
     link: BundleLink,
     id: str,
     title: str,
+    spread: ReportSpread | None,
 ) -> ReportTable:
     item = workload.item
     is_number = any(isinstance(p.value, int) for sweep in sweeps for p in sweep.points)
@@ -268,18 +278,23 @@ def _build_table(
         Column("best", "best", hidden=True, about="most efficient value among the comparable ones"),
         *POINT_MARK_COLUMNS,
     )
-    cells = tuple(_make_cells(sweep, point, link) for sweep in sweeps for point in sweep.points)
-    return ReportTable(id, title, columns, cells, ABOUT)
+    cells = []
+    for sweep in sweeps:
+        best = sweep.find_best(spread)
+        cells += [_make_cells(sweep, point, point is best, link) for point in sweep.points]
+    return ReportTable(id, title, columns, tuple(cells), ABOUT)
 
 
-def _make_cells(sweep: AxisSweep, axis_point: AxisPoint, link: BundleLink) -> Cells:
+def _make_cells(sweep: AxisSweep, axis_point: AxisPoint, is_best: bool, link: BundleLink) -> Cells:
     point = axis_point.point
     comparison = compare(point, sweep.reference) if sweep.reference else None
     notes = []
     if axis_point.value == sweep.reference_value:
         notes.append("reference" if sweep.reference else "reference, not comparable")
-    if point is sweep.best:
-        notes.append("least energy")
+    if is_best:
+        least_j = min(p.point.joules_per_item for p in sweep.points if _is_comparable(p.point))
+        is_least = point.joules_per_item == least_j
+        notes.append("least energy" if is_least else "least energy on the same boards")
     if sweep.reference and sweep.reference_boards.isdisjoint(find_boards(axis_point.rows)):
         notes.append("on other boards than the reference")
     if comparison and (names := list_not_told_apart(comparison)):
@@ -289,6 +304,6 @@ def _make_cells(sweep: AxisSweep, axis_point: AxisPoint, link: BundleLink) -> Ce
         "line": sweep.name,
         "value": axis_point.value,
         **make_gain_cells(comparison),
-        "best": point is sweep.best,
+        "best": is_best,
         "note": ", ".join(notes) or None,
     }

@@ -1,7 +1,7 @@
 """The settings of a sweep compared on the same boards, for sweeps that ran on several boards."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from reporting.report_table import Column, ReportTable
 from reporting.results_model import ResultRow
@@ -19,6 +19,8 @@ from rules.metrics.figures import Estimate
 from rules.metrics.sweeps.same_boards import BoardRun, estimate_changes_on_same_boards
 from rules.metrics.uncertainty.propagation import excludes
 
+RowsBySetting = Mapping[str, tuple[ResultRow, ...]]
+"""The runs of each setting, by its label."""
 Changes = dict[str, Estimate]
 """Changes against a reference in percent, by the label of the setting."""
 
@@ -60,13 +62,13 @@ ABOUT = (
 _FIGURES = {RATE: "throughput", JOULES: "energy"}
 
 
-def find_anchor(rows_by_setting: dict[str, tuple[ResultRow, ...]]) -> str:
+def find_anchor(rows_by_setting: RowsBySetting) -> str:
     """The label of the setting that most boards ran; of several, the first."""
     return max(rows_by_setting, key=lambda label: len(find_boards(rows_by_setting[label])))
 
 
 def estimate_changes(
-    rows_by_setting: dict[str, tuple[ResultRow, ...]],
+    rows_by_setting: RowsBySetting,
     reference: str,
     figure: str,
     spread: ReportSpread,
@@ -83,6 +85,20 @@ def estimate_changes(
         if (value := getattr(row, figure)) is not None
     ]
     return estimate_changes_on_same_boards(runs, reference, run_spread)
+
+
+def find_least_energy(rows_by_setting: RowsBySetting, spread: ReportSpread | None) -> str | None:
+    """The label of the setting with the least energy per item on the same boards. None if shared
+    boards do not connect all settings, and if the report does not know the spread of runs on one
+    board."""
+    if spread is None:
+        return None
+    anchor = find_anchor(rows_by_setting)
+    changes = estimate_changes(rows_by_setting, anchor, JOULES, spread)
+    if len(changes) < len(rows_by_setting) - 1:
+        return None
+    changes_percent = {anchor: 0.0} | {label: change.mean for label, change in changes.items()}
+    return min(rows_by_setting, key=lambda label: changes_percent[label])
 
 
 def _list_cells(sweep: ComparedSettings, spread: ReportSpread) -> list[Cells]:
