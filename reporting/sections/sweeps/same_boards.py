@@ -28,8 +28,8 @@ Changes = dict[str, Estimate]
 def build_same_boards_table(
     sweeps: Sequence[ComparedSettings], spread: ReportSpread | None, id: str, title: str
 ) -> ReportTable | None:
-    """Each sweep over several boards against its anchor; None without such a sweep, and if the
-    report does not know the spread of runs on one board."""
+    """Each sweep over several boards, against the setting that most boards ran. None without such
+    a sweep, and if the report does not know the spread of runs on one board."""
     cells = [cells for sweep in sweeps if spread for cells in _list_cells(sweep, spread)]
     if not cells:
         return None
