@@ -152,7 +152,7 @@ def build_axis_tables(
                 f"{id}-{axis.name}-boards",
                 f"{workload.title}: {prefix}{axis.title} on the same boards",
             )
-            yield from (t for t in (settings_table, boards_table) if t is not None)
+            yield from (table for table in (settings_table, boards_table) if table is not None)
 
 
 def find_axis_sweeps(axis: SweptAxis, rows: Sequence[ResultRow]) -> list[AxisSweep]:
@@ -255,7 +255,7 @@ ABOUT = (
     "at one value are averaged. Intervals of 95 % come from the spread between repeated runs where "
     "the sweep has any, else from the epochs of the single runs. They do not contain the "
     "difference between boards: judge values on other boards than the reference by the board "
-    "spread."
+    "spread, or by the table on the same boards if there is one."
 )
 
 

@@ -1,6 +1,5 @@
 """The settings of a sweep compared on the same boards, for sweeps that ran on several boards."""
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from reporting.report_table import Column, ReportTable
@@ -30,8 +29,13 @@ def build_same_boards_table(
 ) -> ReportTable | None:
     """Each sweep over several boards, against the setting that most boards ran. None without such
     a sweep, and if the report does not know the spread of runs on one board."""
-    cells = [cells for sweep in sweeps if spread for cells in _list_cells(sweep, spread)]
-    if not cells:
+    cells_by_row = {
+        (sweep.kind, label): cells
+        for sweep in sweeps
+        if spread is not None
+        for label, cells in _make_cells(sweep, spread).items()
+    }
+    if not cells_by_row:
         return None
     columns = add_facet_columns(
         Column("line", "sweep"),
@@ -43,14 +47,16 @@ def build_same_boards_table(
                 f"{name} change",
                 "%",
                 "signed",
-                about="against the setting that most boards ran, with the interval between runs",
+                about="against the setting that most boards ran; intervals are between runs",
                 interval=True,
             )
             for figure, name in _FIGURES.items()
         ),
         Column("note", "note"),
     )
-    return ReportTable(id, title, columns, tuple(cells), ABOUT)
+    return ReportTable(
+        id, title, columns, tuple(cells_by_row.values()), ABOUT, identities=tuple(cells_by_row)
+    )
 
 
 ABOUT = (
@@ -101,37 +107,40 @@ def find_least_energy(rows_by_setting: RowsBySetting, spread: ReportSpread | Non
     return min(rows_by_setting, key=lambda label: changes_percent[label])
 
 
-def _list_cells(sweep: ComparedSettings, spread: ReportSpread) -> list[Cells]:
+def _make_cells(sweep: ComparedSettings, spread: ReportSpread) -> dict[str, Cells]:
+    """The cells of each compared setting, by its label; empty for a sweep on one board, whose own
+    table has the same changes."""
     rows_by_setting = {label: sweep.rows_by_setting[label] for label in sweep.points}
     anchor = find_anchor(rows_by_setting)
-    changes: dict[str, Cells] = defaultdict(dict)
-    not_told_apart: dict[str, list[str]] = defaultdict(list)
-    for figure, name in _FIGURES.items():
-        for label, change in estimate_changes(rows_by_setting, anchor, figure, spread).items():
-            changes[label] |= make_estimate_cells(f"{figure}_change_percent", change)
-            if not excludes(change.ci95, 0.0):
-                not_told_apart[label].append(name)
-    compared_rows = {label: rows_by_setting[label] for label in (anchor, *changes)}
-    # On one board the table of the sweep says the same.
-    if (
-        not changes
-        or len({list_boards(row) for rows in compared_rows.values() for row in rows}) < 2
-    ):
-        return []
-    return [
-        {
+    changes_by_figure = {
+        figure: estimate_changes(rows_by_setting, anchor, figure, spread) for figure in _FIGURES
+    }
+    compared_rows = {
+        label: rows
+        for label, rows in rows_by_setting.items()
+        if label == anchor or any(label in changes for changes in changes_by_figure.values())
+    }
+    boards = {list_boards(row) for rows in compared_rows.values() for row in rows}
+    if len(compared_rows) < 2 or len(boards) < 2:
+        return {}
+    cells_by_setting = {}
+    for label, rows in compared_rows.items():
+        cells: Cells = {
             **make_facet_cells(rows[0]),
             "line": sweep.sweep,
             "value": label,
             "runs": len(rows),
             "boards_n": len(find_boards(rows)),
-            **changes[label],
-            "note": "compared with this setting"
-            if label == anchor
-            else f"not told apart: {', '.join(not_told_apart[label])}"
-            if not_told_apart[label]
-            else None,
         }
-        for label, rows in rows_by_setting.items()
-        if label in compared_rows
-    ]
+        not_told_apart = []
+        for figure, name in _FIGURES.items():
+            if (change := changes_by_figure[figure].get(label)) is not None:
+                cells |= make_estimate_cells(f"{figure}_change_percent", change)
+                if not excludes(change.ci95, 0.0):
+                    not_told_apart.append(name)
+        if label == anchor:
+            cells["note"] = "compared with this setting"
+        elif not_told_apart:
+            cells["note"] = f"not told apart: {', '.join(not_told_apart)}"
+        cells_by_setting[label] = cells
+    return cells_by_setting

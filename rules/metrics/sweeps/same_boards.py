@@ -1,8 +1,7 @@
 """Settings of a sweep compared on the same boards, so that differences between boards drop out.
 
 Boards of one model differ by some percent under one cap, and runs on one board by a few tenths of a
-percent. If each board runs several settings, their ratio on that board holds no difference between
-boards.
+percent. The ratio of two settings that ran on one board contains no difference between boards.
 """
 
 import math
@@ -34,20 +33,21 @@ def estimate_changes_on_same_boards(
     so is the reference.
 
     The logarithm of a value is the sum of a term for its setting and one for its boards, by least
-    squares. So a setting is compared with the reference through other settings too, if they share
-    no board. `run_spread` is the spread of runs of one setting on one board. Source: analysis of
+    squares. A setting that shares no board with the reference is compared with it through other
+    settings. `run_spread` is the spread of runs of one setting on one board. Source: analysis of
     incomplete blocks; Cochran and Cox, Experimental Designs, 2nd edition, chapter 9.
     """
     connected_runs = _select_connected(runs, reference)
     settings = list(dict.fromkeys(run.setting for run in connected_runs))
-    boards = list(dict.fromkeys(run.boards for run in connected_runs))
+    board_sets = list(dict.fromkeys(run.boards for run in connected_runs))
     if len(settings) < 2:
         return {}
     others = [setting for setting in settings if setting != reference]
     # The reference has no term of its own: those of the others are changes against it.
     design = np.array(
         [
-            [run.setting == setting for setting in others] + [run.boards == b for b in boards]
+            [run.setting == setting for setting in others]
+            + [run.boards == boards for boards in board_sets]
             for run in connected_runs
         ],
         dtype=float,

@@ -123,7 +123,7 @@ def test_boards_without_a_fault_give_no_finding_and_the_throughput_of_the_fit(
 FOUND = {
     "disobey=500": {"C102"},
     "drift=4000": {"E107"},  # more than the limit where the sampler stands still for a second
-    # Of a few readings some are affected for certain.
+    # Half of the readings, so that even a run with few readings has some.
     "drop=50": {"W108"},
     "sentinel=50": {"W104"},
     "freeze-counter=0": {"E107"},

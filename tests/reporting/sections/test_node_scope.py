@@ -12,6 +12,7 @@ from reporting.collect import collect
 from reporting.page_model import PageModel, build_page_model
 from reporting.report_table import TableRow
 from rules.testing.frames import EvidenceFrames
+from rules.testing.mutations import use_other_boards
 from rules.testing.node_power import add_node_power, scale_power
 
 WORKLOAD = "resnet50-train"
@@ -153,6 +154,32 @@ def test_scaling_compares_the_energy_of_whole_nodes(submissions: Submissions) ->
     assert of_nodes["energy_per_item_ratio"] == pytest.approx(energies[2] / energies[1])
     assert of_nodes["energy_per_item_ratio"] != pytest.approx(of_boards["energy_per_item_ratio"])
     assert of_nodes["speed_up"] == of_boards["speed_up"]
+
+
+def test_settings_on_the_same_boards_have_the_energy_of_whole_nodes(
+    submissions: Submissions,
+) -> None:
+    runs = [on_one(make_run_at_cap(700, rate)) for rate in (1.0, 1.001, 0.999, 1.0, 0.96)]
+    runs.append(on_one(make_run_at_cap(500, 0.8)))
+    for run in runs[4:]:
+        use_other_boards(run)
+    for seed, run in enumerate(runs):
+        add_node_power(run, seed=seed)
+    page = build_page(submissions, *runs)
+    id = "resnet50-train-cap-boards"
+    accelerators, nodes = (
+        {row["value"]: row for row in rows}
+        for rows in (list_rows(page, id), list_node_rows(page, id))
+    )
+    assert nodes.keys() == {"500 W", "700 W"}
+    assert {row["scope"] for row in nodes.values()} == {"whole nodes"}
+    # The rest of the node draws the same power at either cap, for longer at the lower one.
+    key = "joules_per_item_change_percent"
+    results = list_node_rows(page, "resnet50-train-results")
+    energies = {str(row["bundle"])[-5:]: float(row["joules_per_item"] or 0) for row in results}
+    percent = 100 * (energies["run-5"] / energies["run-4"] - 1)
+    assert nodes["500 W"][key] == pytest.approx(percent)
+    assert nodes["500 W"][key] > accelerators["500 W"][key]
 
 
 def make_open_server(prompt_tokens: int, output_tokens: int) -> EvidenceFrames:
