@@ -275,8 +275,9 @@ AXIS_SETTINGS = {
     "sm-clock": ("SM clock in MHz",),
     "batch": ("batch size",),
     "concurrency": ("batch size",),
-    "variant": ("variant", "precision"),
-    "precision": ("variant", "precision"),
+    # Some variants are for the open division only.
+    "variant": ("variant", "precision", "standing"),
+    "precision": ("variant", "precision", "standing"),
     "gpus": ("boards",),
 }
 """The entries of `list_configuration` that differ between the runs of a sweep, by its axis."""

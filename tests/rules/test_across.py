@@ -77,24 +77,36 @@ def make_label(place: int, run_count: int, repeat: int = 1) -> SweepLabel:
     return SweepLabel("/sweep", "sweep", place, run_count, repeat, order="random", seed=1)
 
 
-def with_batch(run: RunSummary, batch_size: int) -> RunSummary:
-    place = 1 + CONFIGURATION_NAMES.index("batch size")
-    key = (*run.comparison_key[:place], batch_size, *run.comparison_key[place + 1 :])
+def with_setting(run: RunSummary, name: str, value: object) -> RunSummary:
+    place = 1 + CONFIGURATION_NAMES.index(name)
+    key = (*run.comparison_key[:place], value, *run.comparison_key[place + 1 :])
     return replace(run, comparison_key=key)
 
 
 def test_runs_of_a_sweep_over_batch_sizes_have_one_cap_and_do_not_contradict_each_other() -> None:
     labels = [replace(make_label(place, 2), axes=["batch"]) for place in (1, 2)]
     small, large = (
-        with_batch(make_other_summary(f"run-{size}", size, sweep=label), size)
+        with_setting(make_other_summary(f"run-{size}", size, sweep=label), "batch size", size)
         for size, label in zip((64, 128), labels, strict=True)
     )
     assert list_all_reported(small, large) == set()
-    same_size = with_batch(large, 64)
+    same_size = with_setting(large, "batch size", 64)
     assert list_reported_runs("X105", small, same_size) == ["run-64", "run-128"]
-    other_rate = (*large.comparison_key[:-1], "another request rate")
-    elsewhere = replace(large, comparison_key=other_rate)
-    assert list_reported_runs("X105", small, elsewhere) == ["run-64", "run-128"]
+    other_rate = with_setting(large, "request rate", "another")
+    assert list_reported_runs("X105", small, other_rate) == ["run-64", "run-128"]
+
+
+@pytest.mark.parametrize("axis", ["precision", "variant"])
+def test_sweep_over_precisions_may_have_closed_and_open_runs(axis: str) -> None:
+    labels = [replace(make_label(place, 2), axes=[axis]) for place in (1, 2)]
+    closed, fp8 = (
+        with_setting(make_other_summary(f"run-{name}", place, sweep=label), "variant", name)
+        for place, (name, label) in enumerate(zip(("tuned", "fp8"), labels, strict=True))
+    )
+    fp8 = with_setting(with_setting(fp8, "precision", "fp8"), "standing", "open")
+    assert list_reported_runs("X105", closed, fp8) == []
+    other_batch = with_setting(fp8, "batch size", 1)
+    assert list_reported_runs("X105", closed, other_batch) == ["run-tuned", "run-fp8"]
 
 
 def test_missing_runs_of_a_sweep_are_told_once_and_by_place() -> None:

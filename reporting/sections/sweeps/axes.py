@@ -35,7 +35,7 @@ from rules.bundle_findings import are_clocks_changed
 from rules.metrics.sweeps.gains import compare
 from rules.metrics.sweeps.points import Point, average_settings
 from rules.run_summary import CONFIGURATION_NAMES, list_axis_settings
-from rules.workloads import Workload
+from rules.workloads import Workload, workloads
 
 Value = int | str
 
@@ -52,7 +52,7 @@ class SweptAxis:
     """The value of a run; None without one."""
     is_declared: bool
     """Whether only runs that name the axis are a sweep. Other runs that differ in this setting are
-    results of their own."""
+    results of their own, except for variants that differ in precision only."""
 
 
 AXES = (
@@ -164,11 +164,11 @@ def find_axis_sweeps(axis: SweptAxis, rows: Sequence[ResultRow]) -> list[AxisSwe
         clocks_changed = axis.name != "sm-clock" and are_clocks_changed(row.provenance.findings)
         key = (row.cap_w, clocks_changed, *_drop_axis(row.provenance.run, axis))
         groups.setdefault(key, []).append(row)
+    runs_by_kind = {kind: _select_runs(axis, group) for kind, group in groups.items()}
     sweeps = [
         _build_sweep(axis, kind, runs)
-        for kind, runs in groups.items()
+        for kind, runs in runs_by_kind.items()
         if len({axis.read(row) for row in runs}) > 1
-        and (not axis.is_declared or any(_names_axis(row, axis) for row in runs))
     ]
     names = distinguish_names(
         [sweep.name for sweep in sweeps], [sweep.points[0].rows[0] for sweep in sweeps]
@@ -187,6 +187,17 @@ def _drop_axis(run: RunRecord, axis: SweptAxis) -> Iterator[object]:
     for name, value in zip(CONFIGURATION_NAMES, settings, strict=True):
         if name not in varied:
             yield value
+
+
+def _select_runs(axis: SweptAxis, rows: Sequence[ResultRow]) -> Sequence[ResultRow]:
+    """The runs that a sweep over the axis has, of runs that differ in its settings only."""
+    declaring_rows = [row for row in rows if _names_axis(row, axis)]
+    if axis.name == "precision":
+        variants = {row.variant for row in declaring_rows} or {
+            *workloads()[rows[0].workload].precision_variants
+        }
+        return [row for row in rows if row.variant in variants]
+    return rows if declaring_rows or not axis.is_declared else ()
 
 
 def _names_axis(row: ResultRow, axis: SweptAxis) -> bool:

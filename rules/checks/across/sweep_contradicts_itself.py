@@ -4,7 +4,8 @@
 Looks among the bundles of one sweep for two with the same place, for two with the same settings and
 repeat at different places, and for different numbers of runs, orders, seeds, axes or references of
 the sweep. The settings are cap, number of accelerators, and the axes that the bundles declare. If
-they declare axes, the rule also looks for other settings that differ between the runs.
+they declare axes, the rule also looks for other settings that differ between the runs. A sweep over
+precisions or variants may have closed and open runs, because some variants are always open.
 
 The rule reports every bundle of a contradicting pair or group.
 

@@ -1,6 +1,7 @@
 """The report's tables and charts of sweeps over other settings than the cap."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from reporting.page_model import build_page_model
 from reporting.report_table import ReportTable
 from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import use_other_boards
+from rules.workloads import workloads
 
 AXES = ("batch", "concurrency", "sm-clock", "gpus", "precision", "variant")
 
@@ -141,6 +143,42 @@ def test_variants_are_a_sweep_only_if_the_runs_say_so(submissions: Submissions) 
     for chart in charts:
         validate_spec(chart.spec)
         assert "line" not in [layer["mark"]["type"] for layer in chart.spec["layer"]]
+
+
+def test_variants_that_differ_in_precision_only_are_a_sweep_without_a_declaration(
+    submissions: Submissions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    resnet50 = replace(workloads()["resnet50-train"], precision_variants=("tuned", "baseline"))
+    monkeypatch.setitem(workloads(), "resnet50-train", resnet50)  # type: ignore[arg-type]
+    other_variant = make_run_at_cap(700, 1.1)
+    settings = {name: choice[0] for name, choice in resnet50.fixed["s2d"].items()}
+    other_variant.result["implementation"].update(variant="s2d", settings=settings)
+    runs = [convert_to_baseline(make_run_at_cap(700, 0.5)), make_run_at_cap(700, 1.0)]
+    runs[0].result["standing"] = "open"
+    add_sweep(submissions, *runs, other_variant)
+    (table,) = build_tables(submissions).values()
+    assert [(row["value"], row["n"], row["standing"]) for row in table.rows] == [
+        ("bf16", 1, "closed"),
+        ("tf32", 1, "open"),
+    ]
+    assert table.rows[0]["best"] and table.rows[0]["energy_gain_percent"] == 0
+    shutil.rmtree(submissions.root / "example")
+    add_sweep(submissions, runs[0], make_run_with_batch(512, 1.0))
+    assert not build_tables(submissions), "another setting differs too"
+
+
+def test_declared_precisions_are_not_averaged_with_other_variants(submissions: Submissions) -> None:
+    runs = [convert_to_baseline(make_run_at_cap(700, 0.5)), make_run_at_cap(700, 1.0)]
+    for place, run in enumerate(runs, 1):
+        name_sweep(run, place, 2, "precision", precision="bf16")
+    other_variant = make_run_at_cap(700, 1.1)
+    other_variant.result["implementation"]["variant"] = "s2d"
+    other_variant.result["implementation"]["settings"] |= {
+        name: choice[0] for name, choice in workloads()["resnet50-train"].fixed["s2d"].items()
+    }
+    add_sweep(submissions, *runs, other_variant)
+    (table,) = build_tables(submissions).values()
+    assert [(row["value"], row["n"]) for row in table.rows] == [("bf16", 1), ("tf32", 1)]
 
 
 def test_runs_that_differ_in_batch_size_and_cap_are_a_sweep_at_each_cap(
