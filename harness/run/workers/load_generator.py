@@ -20,7 +20,6 @@ import math
 import time
 from collections.abc import Awaitable, Callable, Generator
 from dataclasses import dataclass
-from statistics import linear_regression
 
 import numpy as np
 
@@ -36,9 +35,10 @@ MIN_STAGGER_GROUPS = 16
 CALIBRATION_SHARE = 0.2
 """Calibration lasts at least this share of an epoch."""
 CALIBRATION_REQUESTS = 64
-"""Calibration also needs this many completions. With fewer requests in flight it needs one for each
-of them, but at least `MIN_CALIBRATION_REQUESTS`."""
+"""With random arrivals, calibration also needs this many completions, or one for each request that
+may be in flight if these are fewer."""
 MIN_CALIBRATION_REQUESTS = 8
+"""Calibration needs at least this many completions."""
 MARGIN_SIGMA = 3.0
 """By how many standard deviations a mean epoch of random arrivals or lengths is longer than asked
 for."""
@@ -255,18 +255,24 @@ class LoadGenerator:
         while opening_requests:
             opening_requests.discard((yield).request)
         self._end_phase("warm-up")
-        ends_s: list[float] = []
+        # Completions of a closed loop come in bursts, and their rate changes over a cycle in which
+        # each request in flight is completed once. Only whole cycles count all of it. Random
+        # arrivals have no cycle.
+        concurrency = self._requests.concurrency
+        is_closed_loop = self._requests.rate_per_s is None
+        cycle = concurrency if is_closed_loop else 1
         min_requests = max(
-            MIN_CALIBRATION_REQUESTS, min(CALIBRATION_REQUESTS, self._requests.concurrency)
+            MIN_CALIBRATION_REQUESTS, cycle, min(CALIBRATION_REQUESTS, concurrency)
         )
+        ends_s = [(yield).end_ns / 1e9]
         while (
-            len(ends_s) < min_requests or ends_s[-1] - ends_s[0] < self._epoch_s * CALIBRATION_SHARE
+            len(ends_s) <= min_requests
+            or ends_s[-1] - ends_s[0] < self._epoch_s * CALIBRATION_SHARE
         ):
             ends_s.append((yield).end_ns / 1e9)
-        # Completions come in bursts. A count over the time would depend on where in a burst the
-        # time begins and ends. The slope of a regression hardly does.
-        completions_per_s = linear_regression(ends_s, range(len(ends_s))).slope
-        requests_per_epoch = self._compute_requests_per_epoch(completions_per_s, len(ends_s))
+        requests = (len(ends_s) - 1) // cycle * cycle
+        completions_per_s = requests / (ends_s[requests] - ends_s[0])
+        requests_per_epoch = self._compute_requests_per_epoch(completions_per_s, requests)
         self._on_calibrated(requests_per_epoch, 1 / completions_per_s)
         self._end_phase("calibration")
         for epoch in range(self._epochs):
