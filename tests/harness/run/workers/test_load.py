@@ -141,8 +141,8 @@ class UnevenServer(Server):
 
 
 def test_calibration_counts_whole_cycles_of_requests_in_flight() -> None:
-    """A server had epochs of 29.6 s in place of 31.5 s on an H200: calibration had seen a quarter of
-    the 512 requests in flight, while the rate was 6 % lower."""
+    """A server had epochs of 29.6 s in place of 31.5 s on an H200: calibration had seen a quarter
+    of the 512 requests in flight, at a rate that was 6 % lower."""
     requests = RequestSet(prompt_tokens=32, output_tokens=1000, concurrency=256)
     outcome = Outcome(UnevenServer(256), requests)
     [(_, request_s)] = outcome.calibrated
