@@ -29,14 +29,18 @@ KNOWN_RESULTS: Mapping[tuple[str, str, str], KnownResult] = {
     ("H200", "vitl16-train", "baseline"): KnownResult(422.2, 0.61166, 0.2290),
     ("H200", "vitl16-train", "mayr"): KnownResult(436.1, 0.63087, 0.2316),
     ("H200", "vitl16-train", "tuned"): KnownResult(1207.2, 1.7422, 0.7514),
+    ("H200", "vitl16-train", "tuned-tf32"): KnownResult(454.8, 0.65749, 0.2513),
+    ("H200", "vitl16-train", "fp8"): KnownResult(1219.7, 1.7642, 0.7013),
     ("H200", "sd2-train", "baseline"): KnownResult(73.2, 0.10699, 0.03844),
     ("H200", "sd2-train", "tuned"): KnownResult(100.0, 0.14562, 0.05717),
     ("H200", "llama3-8b-pretrain", "tuned"): KnownResult(12414.3, 17.978, 8.1452),
+    ("H200", "llama3-8b-pretrain", "tuned-tf32"): KnownResult(3001.5, 4.3823, 1.6036),
     ("H200", "llama3-8b-pretrain", "fp8"): KnownResult(17013.0, 24.618, 11.044),
     ("H200", "llama3-8b-pretrain", "mayr"): KnownResult(8894.5, 12.986, 5.1533),
     ("H200", "llama3-8b-serve", "tuned"): KnownResult(8849.6, 12.780, 5.6982),
 }
-"""By board, workload and variant. The runs of fp8 and mayr are open, all others closed."""
+"""By board, workload and variant. The runs of fp8, mayr and LLaMA's tuned-tf32 are open, all others
+closed."""
 
 
 def find_known_result(board: str, workload: str, variant: str = "") -> KnownResult | None:

@@ -33,9 +33,10 @@ from rules.testing.mutations import (
 
 ALONE, ACROSS = ("W126", "W127", "T122", "T123", "T124", "T125", "C113"), ("X116", "X117")
 PATHS = sorted(path.parent for path in (SUBMISSIONS / "reference").glob("*/*/result.json"))
-DRIFTING_RUNS = ("c76f09", "110c2c", "d83cc5", "83e836", "bf0a88")
+DRIFTING_RUNS = ("c76f09", "110c2c", "d83cc5", "83e836", "bf0a88", "8d6d0f", "c1c71c")
 """The boards of the first three cool by 5 to 8 K over the scored epochs, and draw less power. Those
-of the last two warm up, and some batches of `83e836` take up to twice as long."""
+of the next two warm up, and some batches of `83e836` take up to twice as long. In `83e836` and the
+last two, LLaMA learns its tokens by heart."""
 CAPPED_RUN = next(path for path in PATHS if path.name.endswith("85582f"))
 
 

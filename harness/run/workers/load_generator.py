@@ -261,9 +261,7 @@ class LoadGenerator:
         concurrency = self._requests.concurrency
         is_closed_loop = self._requests.rate_per_s is None
         cycle = concurrency if is_closed_loop else 1
-        min_requests = max(
-            MIN_CALIBRATION_REQUESTS, cycle, min(CALIBRATION_REQUESTS, concurrency)
-        )
+        min_requests = max(MIN_CALIBRATION_REQUESTS, cycle, min(CALIBRATION_REQUESTS, concurrency))
         ends_s = [(yield).end_ns / 1e9]
         while (
             len(ends_s) <= min_requests

@@ -8,7 +8,8 @@ side. Serving runs with an arrival rate are skipped.
 
 ## Why it is bad
 A run that drifts has no single throughput: its figures depend on how long it lasts. The cause is
-often a board that still warms up, another program on the node, or a cache that fills.
+often a board that still warms up, another program on the node, a cache that fills, or a model that
+learns repeated inputs by heart.
 
 ## What to do
 Look at the epochs in the result and at clocks and temperatures. Remove the cause, or warm up for
@@ -19,9 +20,10 @@ The drift of 23 committed runs on H200s, whose 46 intervals begin at most 0.37 %
 five runs on H100s are reported: their energy per item falls by 1.0 to 1.4 % while the boards cool
 by 5 to 8 K. One of three later runs on four H200s is reported: its energy per item rises by 2.2 %
 while the boards warm up by 2 K. So is one of twelve later runs on one H200: its throughput falls by
-0.7 % while the board warms up by 10 K. Of 20 000 simulated runs without drift for each of the 46
-series, with its standard deviation and its autocorrelation, 0.5 % on average and 7.6 % at most
-exceed the limit.
+0.7 % while the board warms up by 10 K. So are two of six later runs on two H200s: LLaMA at batch 1
+learns four sequences by heart, and its SM clock under the cap falls by 5 %. Of 20 000 simulated
+runs without drift for each of the 46 series, with its standard deviation and its autocorrelation,
+0.5 % on average and 7.6 % at most exceed the limit.
 """
 
 from collections.abc import Iterator
