@@ -18,7 +18,7 @@ from reporting.sentences.capping import (
 from reporting.sentences.choice import choose_setting, get_joules
 from reporting.sentences.confirmation import describe_reproduction
 from reporting.sentences.cost import estimate_cost
-from reporting.sentences.operating_points import describe_operating_point
+from reporting.sentences.operating_points import describe_best_precision, describe_operating_point
 from reporting.sentences.other_sources import OtherSources
 from reporting.sentences.words import (
     format_amount,
@@ -95,6 +95,11 @@ def build_findings(
                 "Which load is most efficient?",
                 describe_operating_point(workload, submitted, spread),
                 sources.batch_sizes if workload.item == "image" else (),
+            ),
+            _answer(
+                "precision",
+                "Which precision is most efficient?",
+                describe_best_precision(workload, submitted, spread),
             ),
             _answer(
                 "reproduced", "Is this result reproduced?", describe_reproduction(choice, rows)

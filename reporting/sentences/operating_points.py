@@ -102,15 +102,26 @@ def describe_best_value(best: BestValue, item: str) -> str:
 def describe_operating_point(
     workload: Workload, rows: Sequence[ResultRow], spread: ReportSpread
 ) -> list[str]:
-    """The best load of each sweep, or how many loads were measured without a sweep."""
+    """The best load of each sweep, or that there is no sweep."""
     axis = get_axis(workload)
-    if best_values := find_best_values(axis, rows, spread):
-        return limit_sentences(
-            [
-                f"{best.sweep}: {describe_best_value(best, workload.item_name)}, "
-                f"{format_value_with_unit(best.joules_per_item, f'J/{workload.item}')}."
-                for best in best_values
-            ],
-            "sweep",
-        )
-    return [f"No sweep over {axis.title} of this workload has been submitted."]
+    sentences = _describe_best_values(axis, workload, rows, spread)
+    return sentences or [f"No sweep over {axis.title} of this workload has been submitted."]
+
+
+def describe_best_precision(
+    workload: Workload, rows: Sequence[ResultRow], spread: ReportSpread
+) -> list[str]:
+    """The best precision of each sweep over precision; empty without one."""
+    axis = next(axis for axis in AXES if axis.name == "precision")
+    return _describe_best_values(axis, workload, rows, spread)
+
+
+def _describe_best_values(
+    axis: SweptAxis, workload: Workload, rows: Sequence[ResultRow], spread: ReportSpread
+) -> list[str]:
+    sentences = [
+        f"{best.sweep}: {describe_best_value(best, workload.item_name)}, "
+        f"{format_value_with_unit(best.joules_per_item, f'J/{workload.item}')}."
+        for best in find_best_values(axis, rows, spread)
+    ]
+    return limit_sentences(sentences, "sweep") if sentences else []

@@ -198,6 +198,22 @@ def test_best_load_names_ties_and_missing_sweeps(monkeypatch: pytest.MonkeyPatch
         assert answer(sweep_rows)["load"] == (sentence,)
 
 
+def test_best_precision_is_answered_where_there_is_a_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [make_run_row(500, "a"), make_run_row(1000, "a", variant="fp8", precision="fp8")]
+    assert "precision" not in answer(rows)
+    bf16, fp8 = make_axis_sweep(rows).points
+    points = (replace(bf16, value="bf16"), replace(fp8, value="fp8"))
+    sweep = replace(make_axis_sweep(rows), name="node", points=points)
+    monkeypatch.setattr(
+        operating_points,
+        "find_axis_sweeps",
+        lambda axis, rows: [sweep] if axis.name == "precision" else [],
+    )
+    assert answer(rows)["precision"] == (
+        "node: precision fp8 needs the least energy per image of 2 values, 0.7000\u202fJ/image.",
+    )
+
+
 def test_images_have_the_batch_sizes_of_studies_and_all_workloads_the_nodes_of_papers() -> None:
     sources = OtherSources(("Batch size 32.",), ("At least 290 W.",))
     rows = [make_run_row(1000, "a")]
