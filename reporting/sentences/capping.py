@@ -32,7 +32,7 @@ _MAX_PAIRS = 3
 
 @dataclass(frozen=True)
 class Change:
-    """A change against the reference cap, in percent of it."""
+    """A change against a reference, in percent of it."""
 
     percent: float
     ci95: tuple[float, float] | None

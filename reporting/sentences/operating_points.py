@@ -1,11 +1,12 @@
-"""Which batch size, or number of requests in flight, needs the least energy per item."""
+"""Which batch size, number of requests in flight or precision needs the least energy per item, and
+whether another one has more throughput."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from reporting.report_table import escape_invisible
 from reporting.results_model import ResultRow
-from reporting.sections.repeats import JOULES, ReportSpread, Setting
+from reporting.sections.repeats import JOULES, RATE, ReportSpread, Setting
 from reporting.sections.sweeps.axes import (
     AXES,
     AxisPoint,
@@ -15,10 +16,16 @@ from reporting.sections.sweeps.axes import (
     find_axis_sweeps,
 )
 from reporting.sections.sweeps.same_boards import estimate_changes
-from reporting.sentences.capping import judge_change
-from reporting.sentences.words import format_value_with_unit, join_words, limit_sentences
+from reporting.sentences.capping import Change, judge_change
+from reporting.sentences.words import (
+    format_percent,
+    format_value_with_unit,
+    join_words,
+    limit_sentences,
+)
+from rules.metrics.figures import Estimate
 from rules.metrics.sweeps.gains import compare
-from rules.metrics.uncertainty.propagation import excludes
+from rules.metrics.sweeps.points import Point
 from rules.workloads import Workload
 
 
@@ -34,6 +41,9 @@ class BestValue:
     """Values that cannot be told apart from it."""
     count: int
     """The number of compared values."""
+    fastest: tuple[str, float] | None
+    """The value with the highest throughput and its gain over this one in percent; None if no value
+    has measurably more."""
 
 
 def get_axis(workload: Workload) -> SweptAxis:
@@ -56,34 +66,53 @@ def _find_best(axis: SweptAxis, sweep: AxisSweep, spread: ReportSpread) -> BestV
     if len(points) < 2:
         return None
     best = choose_least_energy(points, spread)
+    energy_changes = _judge_changes(points, best, JOULES, spread)
     return BestValue(
         sweep=escape_invisible(sweep.name),
         axis=axis,
         value=escape_invisible(best.label),
         joules_per_item=best.point.joules_per_item,
-        ties=tuple(_list_ties(points, best, spread)),
+        ties=tuple(value for value, change in energy_changes.items() if not change.counts),
         count=len(points),
+        fastest=_find_fastest(_judge_changes(points, best, RATE, spread)),
     )
 
 
-def _list_ties(points: Sequence[AxisPoint], best: AxisPoint, spread: ReportSpread) -> Iterator[str]:
+def _judge_changes(
+    points: Sequence[AxisPoint], best: AxisPoint, figure: str, spread: ReportSpread
+) -> dict[str, Change]:
+    """The change of a figure, `RATE` or `JOULES`, at each other value against the best one: on the
+    same boards where these connect the two, else judged by the board spread."""
     rows_by_value = {point.label: point.rows for point in points}
-    changes = estimate_changes(rows_by_value, best.label, JOULES, spread)
+    changes = estimate_changes(rows_by_value, best.label, figure, spread)
+    judged_changes = {}
     for point in points:
         if point is best:
             continue
-        # Without shared boards, the difference between boards counts too.
-        if not (
-            excludes(changes[point.label].ci95, 0.0)
-            if point.label in changes
-            else _exceeds_board_spread(point, best, spread)
-        ):
-            yield escape_invisible(point.label)
+        if change := changes.get(point.label):
+            limit_percent = 0.0
+        else:
+            change = _COMPARISONS[figure](point.point, best.point)
+            settings = Setting(point.rows), Setting(best.rows)
+            limit_percent = spread.by_figure[figure].get_limit_percent(*settings)
+        judged_changes[escape_invisible(point.label)] = judge_change(change, limit_percent)
+    return judged_changes
 
 
-def _exceeds_board_spread(point: AxisPoint, best: AxisPoint, spread: ReportSpread) -> bool:
-    limit = spread.by_figure[JOULES].get_limit_percent(Setting(point.rows), Setting(best.rows))
-    return judge_change(compare(point.point, best.point).energy_gain_percent, limit).counts
+_COMPARISONS: Mapping[str, Callable[[Point, Point], Estimate]] = {
+    JOULES: lambda point, best: compare(point, best).energy_gain_percent.transform(-1, 0),
+    # The time that the best value takes longer is the throughput that the other one has more.
+    RATE: lambda point, best: compare(best, point).extra_time_percent,
+}
+
+
+def _find_fastest(rate_changes: Mapping[str, Change]) -> tuple[str, float] | None:
+    gains_percent = {
+        value: change.percent
+        for value, change in rate_changes.items()
+        if change.counts and change.percent > 0
+    }
+    return max(gains_percent.items(), key=lambda item: item[1]) if gains_percent else None
 
 
 def describe_best_value(best: BestValue, item: str) -> str:
@@ -97,6 +126,13 @@ def describe_best_value(best: BestValue, item: str) -> str:
     )
     end = "and cannot be told apart" if best.ties else f"of {best.count} values"
     return f"{subject} {'need' if is_plural else 'needs'} the least energy per {item} {end}"
+
+
+def _describe_fastest(best: BestValue) -> str:
+    if best.fastest is None:
+        return "No other value has measurably more throughput."
+    value, gain_percent = best.fastest
+    return f"{value} has the highest throughput, {format_percent(gain_percent)} more."
 
 
 def describe_operating_point(
@@ -121,7 +157,8 @@ def _describe_best_values(
 ) -> list[str]:
     sentences = [
         f"{best.sweep}: {describe_best_value(best, workload.item_name)}, "
-        f"{format_value_with_unit(best.joules_per_item, f'J/{workload.item}')}."
+        f"{format_value_with_unit(best.joules_per_item, f'J/{workload.item}')}. "
+        f"{_describe_fastest(best)}"
         for best in find_best_values(axis, rows, spread)
     ]
     return limit_sentences(sentences, "sweep") if sentences else []

@@ -185,17 +185,40 @@ def test_best_load_names_ties_and_missing_sweeps(monkeypatch: pytest.MonkeyPatch
         (
             rows,
             "node · tuned bf16: batch size 128 needs the least energy per image of 2 values, "
-            "0.7000\u202fJ/image.",
+            "0.7000\u202fJ/image. No other value has measurably more throughput.",
         ),
         (
             [*rows, make_run_row(990, "a", batch_size=256)],
             "node · tuned bf16: batch size 128 and 256 need the least energy per image and cannot "
-            "be told apart, 0.7000\u202fJ/image.",
+            "be told apart, 0.7000\u202fJ/image. No other value has measurably more throughput.",
         ),
     ):
         sweep = make_axis_sweep(sweep_rows)
         monkeypatch.setattr(operating_points, "find_axis_sweeps", lambda axis, rows, s=sweep: [s])
         assert answer(sweep_rows)["load"] == (sentence,)
+
+
+@pytest.mark.parametrize("boards", ["aaa", "aab"])
+def test_best_load_names_the_one_with_the_highest_throughput(
+    boards: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Batch 256 is 20 % faster and takes more energy, on the same board or on another one."""
+    rows = [
+        make_run_row(rate, board, batch_size=batch, **joules)
+        for board, (batch, rate, joules) in zip(
+            boards,
+            (
+                (64, 500, {}),
+                (128, 1000, {}),
+                (256, 1200, {"joules_per_item": make_figure(0.8, 0.0001)}),
+            ),
+            strict=True,
+        )
+    ]
+    sweep = make_axis_sweep(rows)
+    monkeypatch.setattr(operating_points, "find_axis_sweeps", lambda axis, rows: [sweep])
+    (sentence,) = answer(rows)["load"]
+    assert sentence.endswith("J/image. 256 has the highest throughput, 20\u202f% more.")
 
 
 def test_best_precision_is_answered_where_there_is_a_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -210,7 +233,8 @@ def test_best_precision_is_answered_where_there_is_a_sweep(monkeypatch: pytest.M
         lambda axis, rows: [sweep] if axis.name == "precision" else [],
     )
     assert answer(rows)["precision"] == (
-        "node: precision fp8 needs the least energy per image of 2 values, 0.7000\u202fJ/image.",
+        "node: precision fp8 needs the least energy per image of 2 values, 0.7000\u202fJ/image. "
+        "No other value has measurably more throughput.",
     )
 
 
