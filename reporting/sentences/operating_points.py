@@ -42,8 +42,16 @@ class BestValue:
     count: int
     """The number of compared values."""
     fastest: tuple[str, float] | None
-    """The value with the highest throughput and its gain over this one in percent; None if no value
-    has measurably more."""
+    """The value with the highest throughput, and by how many percent this is above that of the best
+    value; None if no value has measurably more."""
+
+
+_COMPARISONS: Mapping[str, Callable[[Point, Point], Estimate]] = {
+    JOULES: lambda point, best: compare(point, best).energy_gain_percent.transform(-1, 0),
+    # The time that the best value takes longer is the throughput that the other one has more.
+    RATE: lambda point, best: compare(best, point).extra_time_percent,
+}
+"""The change of a figure at a value against the best one in percent, from the means over all runs."""
 
 
 def get_axis(workload: Workload) -> SweptAxis:
@@ -99,13 +107,6 @@ def _judge_changes(
     return judged_changes
 
 
-_COMPARISONS: Mapping[str, Callable[[Point, Point], Estimate]] = {
-    JOULES: lambda point, best: compare(point, best).energy_gain_percent.transform(-1, 0),
-    # The time that the best value takes longer is the throughput that the other one has more.
-    RATE: lambda point, best: compare(best, point).extra_time_percent,
-}
-
-
 def _find_fastest(rate_changes: Mapping[str, Change]) -> tuple[str, float] | None:
     gains_percent = {
         value: change.percent
@@ -132,7 +133,7 @@ def _describe_fastest(best: BestValue) -> str:
     if best.fastest is None:
         return "No other value has measurably more throughput."
     value, gain_percent = best.fastest
-    return f"{value} has the highest throughput, {format_percent(gain_percent)} more."
+    return f"The highest throughput is {format_percent(gain_percent)} higher, at {value}."
 
 
 def describe_operating_point(

@@ -218,7 +218,7 @@ def test_best_load_names_the_one_with_the_highest_throughput(
     sweep = make_axis_sweep(rows)
     monkeypatch.setattr(operating_points, "find_axis_sweeps", lambda axis, rows: [sweep])
     (sentence,) = answer(rows)["load"]
-    assert sentence.endswith("J/image. 256 has the highest throughput, 20\u202f% more.")
+    assert sentence.endswith("J/image. The highest throughput is 20\u202f% higher, at 256.")
 
 
 def test_best_precision_is_answered_where_there_is_a_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
