@@ -51,7 +51,7 @@ _COMPARISONS: Mapping[str, Callable[[Point, Point], Estimate]] = {
     # The time that the best value takes longer is the throughput that the other one has more.
     RATE: lambda point, best: compare(best, point).extra_time_percent,
 }
-"""The change of a figure at a value against the best one in percent, from the means over all runs."""
+"""The change of a figure at a value against the best one, in percent of the means over all runs."""
 
 
 def get_axis(workload: Workload) -> SweptAxis:
