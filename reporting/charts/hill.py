@@ -159,7 +159,8 @@ def _build_small_hill(table: ReportTable, data: Data) -> Chart:
 
 
 def _draw_curves(base: Any, styles: LineStyles, is_small: bool) -> list[Any]:
-    """Lines along the caps, rings of the fronts, points, and crosses over implausible ones."""
+    """Lines along the caps at each batch size, rings of the fronts, points, and crosses over
+    implausible ones."""
     # A ring around a point leaves its colour and shape readable. Published figures have a front of
     # their own.
     ring = base.transform_filter("datum.ahead").mark_point(
@@ -172,7 +173,10 @@ def _draw_curves(base: Any, styles: LineStyles, is_small: bool) -> list[Any]:
         ),
     ]
     return [
-        draw_lines(base.transform_filter("!datum.doubt"), styles, _CAP, legend=not is_small),
+        # Points of different batch sizes are no points of one line.
+        draw_lines(base.transform_filter("!datum.doubt"), styles, _CAP, legend=not is_small).encode(
+            detail="batch:N"
+        ),
         *([] if is_small else rings),
         draw_points(base, styles, "datum.best", legend=not is_small),
         draw_crosses(base),

@@ -131,9 +131,9 @@ def describe_best_value(best: BestValue, item: str) -> str:
 
 def _describe_fastest(best: BestValue) -> str:
     if best.fastest is None:
-        return "No other value has measurably more throughput."
+        return ", without a measurable loss of throughput."
     value, gain_percent = best.fastest
-    return f"The highest throughput is {format_percent(gain_percent)} higher, at {value}."
+    return f". The highest throughput is {format_percent(gain_percent)} higher, at {value}."
 
 
 def describe_operating_point(
@@ -158,7 +158,7 @@ def _describe_best_values(
 ) -> list[str]:
     sentences = [
         f"{best.sweep}: {describe_best_value(best, workload.item_name)}, "
-        f"{format_value_with_unit(best.joules_per_item, f'J/{workload.item}')}. "
+        f"{format_value_with_unit(best.joules_per_item, f'J/{workload.item}')}"
         f"{_describe_fastest(best)}"
         for best in find_best_values(axis, rows, spread)
     ]

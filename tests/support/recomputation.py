@@ -3,7 +3,7 @@ results. No arithmetic of `reporting` takes part.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from support.report.recomputed_comparison import (
@@ -50,6 +50,7 @@ from rules.metrics.sweeps.points import (
 )
 from rules.metrics.sweeps.scaling import compute_scaling
 from rules.metrics.uncertainty.within_run import describe_epochs
+from rules.workloads import workloads
 
 
 def list_numbers(page: ReportPage, result: Result) -> Numbers:
@@ -180,19 +181,50 @@ def compute_batch_row(page: ReportPage, result: Result) -> Numbers:
     runs that differ in it only."""
 
     def list_fixed(r: Result) -> tuple[object, ...]:
-        return (r.center, r.system, r.workload, r.standing, r.variant, r.precision, r.count)
+        return (*list_common(r), r.standing, r.variant, r.precision)
 
-    runs_by_batch: dict[float, list[Result]] = {}
-    for r in page.results:
-        if r.bundle and (*list_fixed(r), r.cap_w) == (*list_fixed(result), result.cap_w):
-            runs_by_batch.setdefault(r.numbers["batch"], []).append(r)
-    averages = average_settings([[r.point for r in runs] for runs in runs_by_batch.values()])
-    points = dict(zip(runs_by_batch, averages, strict=True))
-    batch = result.numbers["batch"]
+    runs = [r for r in page.results if r.bundle and list_fixed(r) == list_fixed(result)]
+    return compute_axis_row(runs, result, lambda r: r.numbers["batch"])
+
+
+def compute_precision_row(page: ReportPage, result: Result) -> Numbers:
+    """The mean of the runs with the precision of a result, against the first precision by name of
+    the runs of variants that differ in it only. They have one batch size."""
+    variants = workloads()[result.workload].precision_variants
+
+    def list_fixed(r: Result) -> tuple[object, ...]:
+        return (*list_common(r), r.numbers["batch"])
+
+    runs = [
+        r
+        for r in page.results
+        if r.bundle and r.variant in variants and list_fixed(r) == list_fixed(result)
+    ]
+    return compute_axis_row(runs, result, lambda r: str(r.precision))
+
+
+def list_common(result: Result) -> tuple[object, ...]:
+    """What all runs of a sweep over another setting than cap and accelerators have in common."""
+    return (result.center, result.system, result.workload, result.count, result.cap_w)
+
+
+Value = TypeVar("Value", str, float)
+
+
+def compute_axis_row(
+    runs: Sequence[Result], result: Result, read: Callable[[Result], Value]
+) -> Numbers:
+    """The mean of the runs with the value of a result, against those with the lowest value."""
+    runs_by_value: dict[Value, list[Result]] = {}
+    for r in runs:
+        runs_by_value.setdefault(read(r), []).append(r)
+    averages = average_settings([[r.point for r in runs] for runs in runs_by_value.values()])
+    points = dict(zip(runs_by_value, averages, strict=True))
+    value = read(result)
     return {
-        "value": batch,
-        "power_w": np.mean([r.numbers["power_w"] for r in runs_by_batch[batch]]),
-        **list_gains(points[batch], compare(points[batch], points[min(points)])),
+        "value": value,
+        "power_w": np.mean([r.numbers["power_w"] for r in runs_by_value[value]]),
+        **list_gains(points[value], compare(points[value], points[min(points)])),
     }
 
 
@@ -425,6 +457,7 @@ SOURCES: Mapping[str, Source] = {
     "scaling": compute_scaling_row,
     "sweeps": compute_sweep_row,
     "batch": compute_batch_row,
+    "precision": compute_precision_row,
     "serving": list_serving_figures,
     "idle": list_idle_figures,
     "work": compute_fixed_work_row,

@@ -65,11 +65,12 @@ def place_caps(
     row, `texts` the labels in the order of their importance. `rules` are other lines that labels
     keep off."""
     labelled = {n: replace(point, label=texts.get(n, "")) for n, point in points.items()}
-    lines: dict[Value, list[PlotPoint]] = {}
+    lines: dict[tuple[Value, Value], list[PlotPoint]] = {}
     for number in sorted(points, key=lambda n: float(rows[n]["cap_w"] or 0)):
         # No line goes through a point whose cap is in doubt.
         if not rows[number]["doubt"]:
-            lines.setdefault(rows[number]["line"], []).append(labelled[number])
+            line = rows[number]["line"], rows[number].get("batch")
+            lines.setdefault(line, []).append(labelled[number])
     order = [*texts, *(number for number in points if number not in texts)]
     return place_labels([labelled[number] for number in order], [*lines.values(), *rules], plot)
 

@@ -185,12 +185,12 @@ def test_best_load_names_ties_and_missing_sweeps(monkeypatch: pytest.MonkeyPatch
         (
             rows,
             "node · tuned bf16: batch size 128 needs the least energy per image of 2 values, "
-            "0.7000\u202fJ/image. No other value has measurably more throughput.",
+            "0.7000\u202fJ/image, without a measurable loss of throughput.",
         ),
         (
             [*rows, make_run_row(990, "a", batch_size=256)],
             "node · tuned bf16: batch size 128 and 256 need the least energy per image and cannot "
-            "be told apart, 0.7000\u202fJ/image. No other value has measurably more throughput.",
+            "be told apart, 0.7000\u202fJ/image, without a measurable loss of throughput.",
         ),
     ):
         sweep = make_axis_sweep(sweep_rows)
@@ -233,8 +233,8 @@ def test_best_precision_is_answered_where_there_is_a_sweep(monkeypatch: pytest.M
         lambda axis, rows: [sweep] if axis.name == "precision" else [],
     )
     assert answer(rows)["precision"] == (
-        "node: precision fp8 needs the least energy per image of 2 values, 0.7000\u202fJ/image. "
-        "No other value has measurably more throughput.",
+        "node: precision fp8 needs the least energy per image of 2 values, 0.7000\u202fJ/image, "
+        "without a measurable loss of throughput.",
     )
 
 
