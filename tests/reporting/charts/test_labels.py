@@ -125,3 +125,18 @@ def test_hill_labels_each_cap_once_and_peaks_and_default_caps_in_its_small_form(
     }
     assert sorted(texts["hill-small"]) == ["700", "H200 \u00b7 400"]
     assert sorted(text or "" for text in texts["results-efficiency"]) == ["300", "400", "700"]
+
+
+def test_lines_of_the_hill_join_points_of_one_batch_size() -> None:
+    rows = [
+        {"line": "a", "batch": batch} | make_result(cap, rate, rate / cap, standing="closed")
+        for batch, cap, rate in ((64, 300.0, 100.0), (64, 700.0, 300.0), (256, 700.0, 1200.0))
+    ]
+    charts = build_charts(make_table("results", *mark_fronts(rows)))
+    (hill,) = (chart for chart in charts if chart.id.endswith("hill-small"))
+    lines = [
+        path.get("d", "")
+        for path in Xml.fromstring(to_svg(hill)).iter("path")
+        if path.get("stroke-width") == "1.3"
+    ]
+    assert sum(line.count("L") for line in lines) == 1, lines
