@@ -162,4 +162,4 @@ def _describe_best_values(
         f"{_describe_fastest(best)}"
         for best in find_best_values(axis, rows, spread)
     ]
-    return limit_sentences(sentences, "sweep") if sentences else []
+    return limit_sentences(sentences, "sweep")

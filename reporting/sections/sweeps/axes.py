@@ -193,9 +193,9 @@ def _select_runs(axis: SweptAxis, rows: Sequence[ResultRow]) -> Sequence[ResultR
     """The runs that a sweep over the axis has, of runs that differ in its settings only."""
     declaring_rows = [row for row in rows if _names_axis(row, axis)]
     if axis.name == "precision":
-        variants = {row.variant for row in declaring_rows} or {
-            *workloads()[rows[0].workload].precision_variants
-        }
+        pairs = {*workloads()[rows[0].workload].precision_variants}
+        declared = {row.variant for row in declaring_rows}
+        variants = pairs if declared <= pairs else declared
         return [row for row in rows if row.variant in variants]
     return rows if declaring_rows or not axis.is_declared else ()
 

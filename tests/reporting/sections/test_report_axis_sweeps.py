@@ -162,6 +162,12 @@ def test_variants_that_differ_in_precision_only_are_a_sweep_without_a_declaratio
         ("tf32", 1, "open"),
     ]
     assert table.rows[0]["best"] and table.rows[0]["energy_gain_percent"] == 0
+    name_sweep(runs[1], 1, 2, "precision", precision="bf16")
+    shutil.rmtree(submissions.root / "example")
+    add_sweep(submissions, *runs, other_variant)
+    (table,) = build_tables(submissions).values()
+    assert [row["value"] for row in table.rows] == ["bf16", "tf32"], "one run declares the sweep"
+    del runs[1].result["sweep"]
     shutil.rmtree(submissions.root / "example")
     add_sweep(submissions, runs[0], make_run_with_batch(512, 1.0))
     assert not build_tables(submissions), "another setting differs too"
