@@ -175,7 +175,7 @@ def _draw_curves(base: Any, styles: LineStyles, is_small: bool) -> list[Any]:
     return [
         # Points of different batch sizes are no points of one line.
         draw_lines(base.transform_filter("!datum.doubt"), styles, _CAP, legend=not is_small).encode(
-            detail="batch:N"
+            detail=alt.Detail("batch:N")
         ),
         *([] if is_small else rings),
         draw_points(base, styles, "datum.best", legend=not is_small),
