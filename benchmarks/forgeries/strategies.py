@@ -29,11 +29,11 @@ class Strategy:
 
 UNSEEN_ITEMS = (
     "Newer software can gain as much, and no fact in the bundle depends on the number of items. "
-    "X115 reports it beside one run of the setting."
+    "X115 reports it beside one run of the setting with the same batch size."
 )
 UNSEEN_HIGH_CLOCK = (
     "A board that its cap does not limit has such readings, if the software does less work per "
-    "cycle. X115 reports it beside one run of the setting."
+    "cycle. X115 reports it beside one run of the setting with the same batch size."
 )
 UNSEEN_CLOCK = (
     "Work, clock and time agree with each other, and boards differ by 3 %. Only a reproduction "

@@ -133,7 +133,7 @@ def _describe_fastest(best: BestValue) -> str:
     if best.fastest is None:
         return ", without a measurable loss of throughput."
     value, gain_percent = best.fastest
-    return f". The highest throughput is {format_percent(gain_percent)} higher, at {value}."
+    return f". Throughput is highest at {value}: {format_percent(gain_percent)} more."
 
 
 def describe_operating_point(

@@ -107,6 +107,9 @@ def test_sweep_over_precisions_may_have_closed_and_open_runs(axis: str) -> None:
     assert list_reported_runs("X105", closed, fp8) == []
     other_batch = with_setting(fp8, "batch size", 1)
     assert list_reported_runs("X105", closed, other_batch) == ["run-tuned", "run-fp8"]
+    same_variant = with_setting(with_setting(fp8, "precision", "bf16"), "variant", "tuned")
+    closed = with_setting(closed, "precision", "bf16")
+    assert list_reported_runs("X105", closed, same_variant) == ["run-tuned", "run-fp8"]
 
 
 def test_missing_runs_of_a_sweep_are_told_once_and_by_place() -> None:

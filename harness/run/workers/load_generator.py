@@ -9,10 +9,10 @@ of staggered lengths, which spreads all later completions evenly. With an arriva
 arrive as a Poisson process.
 
 Warm-up lasts until every request that was sent before the first completion has ended. Calibration
-then measures the rate of completions and derives the number of requests per epoch. Epochs follow
-each other without a pause. A request counts in full for the epoch in which it is completed. In the
-steady state, the work that an epoch takes over from the epoch before equals the work that it leaves
-to the next.
+then measures the rate of completions over whole cycles of the requests in flight and derives the
+number of requests per epoch. Epochs follow each other without a pause. A request counts in full for
+the epoch in which it is completed. In the steady state, the work that an epoch takes over from the
+epoch before equals the work that it leaves to the next.
 """
 
 import asyncio

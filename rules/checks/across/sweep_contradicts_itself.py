@@ -84,7 +84,8 @@ def _name_settings(run: RunSummary, label: SweepLabel) -> str:
     """The values of the declared axes beside cap and accelerators, as text."""
     if label.axes is None:
         return ""
-    names = _list_axis_settings(run, label) - {"cap in W", "boards"}
+    # The standing follows from the variant and is no value of an axis.
+    names = _list_axis_settings(run, label) - {"cap in W", "boards", "standing"}
     return "".join(f"{name} {value}, " for name, value in list_configuration(run) if name in names)
 
 

@@ -203,22 +203,16 @@ def test_best_load_names_the_one_with_the_highest_throughput(
     boards: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Batch 256 is 20 % faster and takes more energy, on the same board or on another one."""
+    joules = make_figure(0.8, 0.0001)
     rows = [
-        make_run_row(rate, board, batch_size=batch, **joules)
-        for board, (batch, rate, joules) in zip(
-            boards,
-            (
-                (64, 500, {}),
-                (128, 1000, {}),
-                (256, 1200, {"joules_per_item": make_figure(0.8, 0.0001)}),
-            ),
-            strict=True,
-        )
+        make_run_row(500, boards[0], batch_size=64),
+        make_run_row(1000, boards[1], batch_size=128),
+        make_run_row(1200, boards[2], batch_size=256, joules_per_item=joules),
     ]
     sweep = make_axis_sweep(rows)
     monkeypatch.setattr(operating_points, "find_axis_sweeps", lambda axis, rows: [sweep])
     (sentence,) = answer(rows)["load"]
-    assert sentence.endswith("J/image. The highest throughput is 20\u202f% higher, at 256.")
+    assert sentence.endswith("J/image. Throughput is highest at 256: 20\u202f% more.")
 
 
 def test_best_precision_is_answered_where_there_is_a_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
