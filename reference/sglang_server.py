@@ -87,6 +87,19 @@ def run_server(arguments: list[str], environment: dict[str, str]) -> Iterator[st
         _stop_server(server, reader)
 
 
+def read_memory_bytes() -> int:
+    """Return the memory of the first visible accelerator in bytes.
+
+    A process of its own reads it: the context that torch creates would stay on the board, and the
+    server could not use that memory.
+    """
+    program = "import torch; print(torch.cuda.get_device_properties(0).total_memory)"
+    output = subprocess.run(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE, text=True, check=True
+    ).stdout
+    return int(output)
+
+
 def _make_environment(environment: dict[str, str]) -> dict[str, str]:
     """Return the environment of the server: this process's without the variables of torchrun, then
     `environment`."""

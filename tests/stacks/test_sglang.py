@@ -39,6 +39,7 @@ DEFINED = workloads()["llama3-8b-serve"]
 CONFIGS = {"full": LLAMA3_8B, "smoke": LLAMA3_8B | SMOKE}
 REQUESTS = RequestSet(prompt_tokens=16, output_tokens=8, concurrency=4)
 GONE_TIMEOUT_S = 60.0
+H200_BYTES = int(139.8 * 2**30)
 SYSTEM = Path(__file__).parents[2] / "submissions/reference/system.toml"
 
 
@@ -46,7 +47,7 @@ def make_job(device: str = "cpu", requests: RequestSet = REQUESTS, **fields) -> 
     return Job(
         "llama3-8b-serve",
         fields.pop("variant", "tuned"),
-        "smoke",
+        fields.pop("size", "smoke"),
         4,
         1,
         device,
@@ -173,31 +174,64 @@ def test_an_unknown_option_is_refused(options: dict[str, str], message: str) -> 
 )
 def test_a_variant_is_a_choice_of_arguments(variant: str, expected: set[str], absent: str) -> None:
     requests = RequestSet(1024, 512, concurrency=1000)
-    arguments, _ = make_command_line(make_job("cuda:0", requests, variant=variant, accelerators=4))
+    job = make_job("cuda:0", requests, variant=variant, accelerators=4)
+    arguments, _ = make_command_line(job, H200_BYTES)
     assert expected <= set(arguments)
     assert not [argument for argument in arguments if argument.startswith(absent)]
 
 
 def test_several_accelerators_are_replicas_or_parts_of_one_server() -> None:
     request_set = RequestSet(1024, 512, concurrency=1000)
-    replicas, _ = make_command_line(make_job("cuda:0", request_set, accelerators=4))
+    replicas, _ = make_command_line(make_job("cuda:0", request_set, accelerators=4), H200_BYTES)
     assert "--dp-size=4" in replicas and "--cuda-graph-max-bs-decode=282" in replicas
     parts, _ = make_command_line(
         make_job(
             "cuda:0", request_set, accelerators=4, options={"parallel": "tp", "attention": "fa3"}
-        )
+        ),
+        H200_BYTES,
     )
     assert (
         "--tp-size=4" in parts
         and "--cuda-graph-max-bs-decode=1000" in parts
         and "--attention-backend=fa3" in parts
     )
-    plain, _ = make_command_line(make_job("cuda:0", request_set, variant="baseline"))
+    plain, _ = make_command_line(make_job("cuda:0", request_set, variant="baseline"), H200_BYTES)
     assert not [
         a
         for a in plain
-        if a.startswith(("--cuda-graph", "--enable-mixed", "--page", "--load", "--attention"))
+        if a.startswith(
+            ("--cuda-graph", "--enable-mixed", "--page", "--load", "--attention", "--max")
+        )
     ]
+
+
+@pytest.mark.parametrize(
+    ("variant", "memory_gib", "accelerators", "parallel", "held"),
+    [
+        ("tuned", 139.8, 1, "dp", 553),
+        ("tuned", 79.2, 1, "dp", 279),
+        ("fp8", 139.8, 1, "dp", 553),
+        ("fp8-kv", 139.8, 1, "dp", 1107),
+        ("tuned", 139.8, 2, "dp", 2 * 553),
+        ("tuned", 139.8, 2, "tp", 1187),
+    ],
+)
+@pytest.mark.parametrize("share", [0.8, 4.0])
+def test_requests_beyond_memory_wait(
+    variant: str, memory_gib: float, accelerators: int, parallel: str, held: int, share: float
+) -> None:
+    """A request of 1 536 tokens takes 192 MiB of bf16 cache, and the weights take 16.06 GB."""
+    job = make_job(
+        "cuda:0",
+        RequestSet(1024, 512, int(share * held)),
+        variant=variant,
+        size="full",
+        accelerators=accelerators,
+        options={"parallel": parallel},
+    )
+    arguments, _ = make_command_line(job, int(memory_gib * 2**30))
+    limit = [f"--max-running-requests={held}"] if share > 1 else []
+    assert [a for a in arguments if a.startswith("--max-running")] == limit
 
 
 def test_gpus_are_numbered_for_the_server(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -347,7 +381,7 @@ import sys
 from reference.sglang_server import run_server
 from reference.llama3_8b_serve import make_command_line
 from test_sglang import make_job
-arguments, environment = make_command_line(make_job())
+arguments, environment = make_command_line(make_job(), memory_bytes=0)
 with run_server(["--model-path", sys.argv[1], "--load-format", "dummy", *arguments], environment):
     print("ready", flush=True)
     input()
