@@ -6,6 +6,7 @@ interpolated linearly at the window edges, and the difference of the hardware en
 interpolated linearly at the same edges.
 """
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -80,6 +81,19 @@ class Part:
     def power_w(self) -> Floats:
         """The power of `samples`, shape (n,), NaN where the reading failed."""
         return self.trace.power_w[self.rows]
+
+    @property
+    def sampling_error_j(self) -> float:
+        """Standard error of `energy_j_trapezoid` in J because power varies between samples: the
+        error of the mean of independent readings. Zero for averages, which leave out nothing, and
+        without a counter."""
+        power_w = self.power_w[np.isfinite(self.power_w)]
+        if self.averaged or self.energy_j_counter is None or len(power_w) < 2:
+            return 0.0
+        # At most the mean power: the power of a board does not vary by more, but a value that marks
+        # a failed read does.
+        deviation_j = min(self.active_s * float(power_w.std(ddof=1)), self.energy_j_counter)
+        return deviation_j / math.sqrt(len(power_w))
 
     def column(self, name: str) -> Floats:
         """A column of `samples` as float64, shape (n,), NaN for an empty cell."""

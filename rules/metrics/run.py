@@ -103,6 +103,21 @@ def agreement(protocol: Protocol, averaged: bool) -> Agreement:
     return protocol.averaged if averaged else protocol.instantaneous
 
 
+SAMPLING_SIGMA = 3.0
+"""By how many standard errors of sampling counter and trapezoid may differ."""
+
+
+def widen_limit(limit: float, parts: Sequence[Part]) -> float:
+    """Return the largest allowed difference between counter and trapezoid over `parts`: `limit`,
+    and the sampling error of the trapezoid as an independent error. All are shares of the
+    counter's energy."""
+    energy_j = math.fsum(part.energy_j_counter or 0.0 for part in parts)
+    if not energy_j > 0:
+        return limit
+    error_j = math.hypot(*(part.sampling_error_j for part in parts))
+    return math.hypot(limit, SAMPLING_SIGMA * error_j / energy_j)
+
+
 def relative_difference(energy_j_counter: float, energy_j_trapezoid: float) -> float:
     """Trapezoid against counter as a signed share of the counter's energy; infinite where the
     counter stood still."""
@@ -124,7 +139,8 @@ def counter_passes(scored: Sequence[Part], protocol: Protocol) -> bool:
         math.fsum(part.energy_j_trapezoid for part in scored),
     )
     # The wider tolerance counts if one board has averaged power only.
-    return abs(difference) <= agreement(protocol, any(part.averaged for part in scored)).run
+    limit = agreement(protocol, any(part.averaged for part in scored)).run
+    return abs(difference) <= widen_limit(limit, scored)
 
 
 def _flops_per_item(run: RunDeclaration) -> float | None:

@@ -28,7 +28,7 @@ from collections.abc import Iterator
 from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES
 from rules.finding import Severity, Violation
-from rules.metrics.run import agreement, relative_difference
+from rules.metrics.run import agreement, relative_difference, widen_limit
 from rules.rule import BundleRule
 
 RULE = BundleRule(__name__, "E107", Severity.WARNING, standings=("demo",), added="1.2.0")
@@ -53,7 +53,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
         # the difference is at most the energy of one interval.
         age_s = max(_find_longest_interval_s(bundle, accelerator), AVERAGING_S if averaged else 0.0)
         active_s = math.fsum(part.active_s for part in parts)
-        limit = agreement(bundle.protocol, averaged).run + age_s / active_s
+        limit = widen_limit(agreement(bundle.protocol, averaged).run, parts) + age_s / active_s
         if abs(difference) > limit:
             yield Violation(
                 SAMPLES,

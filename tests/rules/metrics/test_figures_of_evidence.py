@@ -29,6 +29,7 @@ from rules.metrics.run import (
     counter_passes,
     min_peak_share,
     relative_difference,
+    widen_limit,
 )
 from rules.protocol import CURRENT
 from rules.testing.frames import table_of
@@ -113,6 +114,34 @@ def test_energy_of_record_follows_the_counters_self_test(factor: float, record: 
     assert figures.energy_of_record == record
     expected_j = 500 * 20 * (factor if record == "counter" else 1)
     assert figures.epochs[0].joules_per_item == pytest.approx(expected_j / 100)
+
+
+def test_limit_grows_with_the_sampling_error_of_the_readings() -> None:
+    """Power of 400 and 600 W in turn: 201 readings have a standard deviation of 100.2 W, their mean
+    a standard error of 7.07 W, 1.41 % of 500 W."""
+    table = make_samples("a", np.where(np.arange(301) % 2, 600.0, 400.0))
+    parts = make_parts(make_result("a"), table, make_batches((1, 0, 0, 5, 25, 100)))
+    assert len(parts[0].samples) == 201
+    share = parts[0].sampling_error_j / 10_000
+    assert share == pytest.approx(0.0141, abs=5e-5)
+    assert widen_limit(0.02, parts) == pytest.approx(math.hypot(0.02, 3 * share), rel=1e-3)
+
+
+def test_steady_and_averaged_readings_have_no_sampling_error() -> None:
+    windows = make_batches((1, 0, 0, 5, 25, 100))
+    (steady,) = make_parts(make_result("a"), make_samples("a", np.full(301, 500.0)), windows)
+    varying = make_samples("a", np.where(np.arange(301) % 2, 600.0, 400.0))
+    varying["power_avg_mw"], varying["power_mw"] = varying["power_mw"], np.nan
+    (averaged,) = make_parts(make_result("a"), varying, windows)
+    assert widen_limit(0.02, [steady]) == widen_limit(0.02, [averaged]) == 0.02
+
+
+def test_sampling_errors_of_epochs_average_out_over_a_run() -> None:
+    table = make_samples("a", np.where(np.arange(301) % 2, 600.0, 400.0))
+    windows = make_batches((1, 0, 0, 5, 15, 100), (2, 0, 0, 15, 25, 100))
+    parts = make_parts(make_result("a"), table, windows)
+    one_epoch, run = widen_limit(0.0, parts[:1]), widen_limit(0.0, parts)
+    assert run == pytest.approx(one_epoch / math.sqrt(2), rel=0.01)
 
 
 def test_counter_that_stands_still_in_one_scored_epoch_fails_its_self_test() -> None:

@@ -11,7 +11,7 @@ from rules.testing.mutations import get_protocol, select_load
 def scale_power(evidence: EvidenceFrames, epoch: int) -> None:
     load = select_load(evidence, epoch)
     averaged = bool(evidence.samples.loc[load, "power_mw"].isna().all())
-    factor = 1 - 1.5 * agreement(get_protocol(evidence), averaged).epoch
+    factor = 1 - 2 * agreement(get_protocol(evidence), averaged).epoch
     evidence.samples.loc[load, list(POWER_COLUMNS)] = (
         evidence.samples.loc[load, list(POWER_COLUMNS)] * factor
     ).round()
