@@ -33,6 +33,7 @@ KNOWN_RESULTS: Mapping[tuple[str, str, str], KnownResult] = {
     ("H200", "vitl16-train", "fp8"): KnownResult(1219.7, 1.7642, 0.7013),
     ("H200", "sd2-train", "baseline"): KnownResult(73.2, 0.10699, 0.03844),
     ("H200", "sd2-train", "tuned"): KnownResult(100.0, 0.14562, 0.05717),
+    ("H200", "sd2-latents-train", "tuned"): KnownResult(151.53, 0.21890, 0.08711),
     ("H200", "llama3-8b-pretrain", "tuned"): KnownResult(12414.3, 17.978, 8.1452),
     ("H200", "llama3-8b-pretrain", "tuned-tf32"): KnownResult(3001.5, 4.3823, 1.6036),
     ("H200", "llama3-8b-pretrain", "fp8"): KnownResult(17013.0, 24.618, 11.044),

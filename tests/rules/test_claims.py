@@ -33,7 +33,7 @@ from rules.testing.mutations import (
 
 ALONE, ACROSS = ("W126", "W127", "T122", "T123", "T124", "T125", "C113"), ("X116", "X117")
 PATHS = sorted(path.parent for path in (SUBMISSIONS / "reference").glob("*/*/result.json"))
-DRIFTING_RUNS = ("c76f09", "110c2c", "d83cc5", "83e836", "bf0a88", "8d6d0f", "c1c71c")
+DRIFTING_RUNS = ("c76f09", "110c2c", "d83cc5", "83e836", "bf0a88", "8d6d0f", "c1c71c", "97d2e3")
 """The boards of the first three cool by 5 to 8 K over the scored epochs, and draw less power. Those
 of the next two warm up, and some batches of `83e836` take up to twice as long. In `83e836` and the
 last two, LLaMA learns its tokens by heart."""
@@ -176,7 +176,7 @@ def test_open_baseline_may_be_as_fast_as_the_tuned_variant() -> None:
     ("name", "workload", "is_reported"),
     [
         ("NVIDIA H200", "resnet50-train", False),
-        ("NVIDIA H200", "sd2-latents-train", True),
+        ("NVIDIA H200", "sd2-latents-train", False),
         ("NVIDIA H100 80GB HBM3", "resnet50-train", False),
         ("NVIDIA H100 80GB HBM3", "vitl16-train", True),
         ("NVIDIA B300 SXM6 AC", "resnet50-train", True),
@@ -227,6 +227,15 @@ def test_clock_that_another_reason_explains_may_have_low_power() -> None:
     scale_readings(evidence, 0.9)
     evidence.samples["slowdown"] = 2.0
     assert list_reporting_rules(evidence, "W126") == set()
+
+
+@pytest.mark.parametrize(("run", "reported"), [("dddb51", {"W126"}), ("521bde", set())])
+def test_server_is_judged_only_if_its_clock_is_low_most_of_the_time(
+    run: str, reported: set[str]
+) -> None:
+    evidence = copy.deepcopy(read_measured(next(path for path in PATHS if path.name.endswith(run))))
+    scale_readings(evidence, 0.9)
+    assert list_reporting_rules(evidence, "W126") == reported
 
 
 # T122: gaps between the batches of training.

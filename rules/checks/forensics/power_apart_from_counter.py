@@ -13,9 +13,11 @@ Readings and counter do not belong to the same run, and their agreement over the
 fabricated.
 
 It is a note. Counter and readings observe the same power, so an interval with more energy has a
-higher reading near it: on the measured boards the correlation is 0.15 to 0.70, and 0.08 with
-batches of 73 ms. Invented, shuffled or foreign readings keep the mean and lose this correlation.
-The statistic comes from few boards, and a board with very even power would fail it.
+higher reading near it: on the measured boards the correlation is 0.15 to 0.70. It is 0.08 with
+batches of 73 ms, and 0.10 in a server with 16 requests in flight, whose power has peaks of some
+milliseconds when it reads a prompt. Invented, shuffled or foreign readings keep the mean and lose
+this correlation. The statistic comes from few boards, and a board with very even power would fail
+it.
 
 ## What to do
 Submit the values that the meter read, all columns of one reading together.
@@ -39,8 +41,8 @@ RULE = BundleRule(
 )
 
 LEAST = 0.08
-"""Lowest plausible magnitude of the correlation; measured boards have 0.15 or more, unrelated
-series 0.03 to 0.04 (docs/forensics.md)."""
+"""Lowest plausible magnitude of the correlation; measured boards have 0.15 or more, one server
+0.10, unrelated series 0.03 to 0.04 (docs/forensics.md)."""
 MAX_LAG = 1
 """Lags in samples, in both directions."""
 SINGLE_STEP = (0.5, 1.5)
