@@ -5,8 +5,9 @@ Correlates, for each H200 under load, each instantaneous reading with the increa
 counter in the intervals around it, from one sample earlier to one sample later. Intervals in which
 the counter did not advance, or advanced twice, are skipped. The rule reports a series if no
 correlation reaches 0.08 in magnitude. Training with batches below 0.1 s is skipped: a step of the
-counter then covers whole batches, and a reading a part of one. Other boards are skipped, because
-none has been measured.
+counter then covers whole batches, and a reading a part of one. For the same reason servers with
+fewer than 64 requests in flight are skipped: they read a prompt in some milliseconds. Other boards
+are skipped, because none has been measured.
 
 ## Why it is bad
 Readings and counter do not belong to the same run, and their agreement over the run (E103) was
@@ -14,10 +15,9 @@ fabricated.
 
 It is a note. Counter and readings observe the same power, so an interval with more energy has a
 higher reading near it: on the measured boards the correlation is 0.15 to 0.70. It is 0.08 with
-batches of 73 ms, and 0.10 in a server with 16 requests in flight, whose power has peaks of some
-milliseconds when it reads a prompt. Invented, shuffled or foreign readings keep the mean and lose
-this correlation. The statistic comes from few boards, and a board with very even power would fail
-it.
+batches of 73 ms, and 0.10 with 16 requests in flight. Invented, shuffled or foreign readings keep
+the mean and lose this correlation. The statistic comes from few boards, and a board with very even
+power would fail it.
 
 ## What to do
 Submit the values that the meter read, all columns of one reading together.
@@ -41,8 +41,10 @@ RULE = BundleRule(
 )
 
 LEAST = 0.08
-"""Lowest plausible magnitude of the correlation; measured boards have 0.15 or more, one server
-0.10, unrelated series 0.03 to 0.04 (docs/forensics.md)."""
+"""Lowest plausible magnitude of the correlation; measured boards have 0.15 or more, unrelated
+series 0.03 to 0.04 (docs/forensics.md)."""
+LEAST_IN_FLIGHT = 64
+"""Servers with fewer requests in flight are not judged."""
 MAX_LAG = 1
 """Lags in samples, in both directions."""
 SINGLE_STEP = (0.5, 1.5)
@@ -65,7 +67,9 @@ def check(bundle: Bundle) -> Iterator[Violation]:
 
 def correlate_with_counter(series: Series, bundle: Bundle) -> float | None:
     """The largest correlation of readings and increases of the counter at any lag; None if there
-    is nothing to compare, or the batches are too short."""
+    is nothing to compare, the batches are too short, or too few requests are in flight."""
+    if bundle.request_set is not None and bundle.request_set.concurrency < LEAST_IN_FLIGHT:
+        return None
     windows_s = bundle.read_batch_windows_s(series.accelerator)
     if windows_s and len(windows_s[0]) and np.median(windows_s[1] - windows_s[0]) < PERIOD_S:
         return None
