@@ -21,6 +21,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from rules import RELEASED, VERSION
 from rules.boards import find_board
 from rules.bundle_format.table import Floats, Table
 from rules.contract import RequestSet
@@ -63,7 +64,7 @@ def compute_figures(
     if not scored:
         raise MetricsError("there are no batches of scored epochs")
     # Decided once for the run: epochs by different methods could not be compared.
-    by_counter = counter_passes(scored, protocol)
+    by_counter = counter_passes(scored, protocol, run.rules_version)
     peak, flops = peak_flops(run, system), _flops_per_item(run)
     mfu_per_rate = flops / peak if flops and peak else None
     parts_by_epoch = _group(parts, lambda part: part.epoch)
@@ -105,14 +106,15 @@ def agreement(protocol: Protocol, averaged: bool) -> Agreement:
 
 SAMPLING_SIGMA = 3.0
 """By how many standard errors of sampling counter and trapezoid may differ."""
+BOOKS_WITHOUT_SAMPLING_ERROR = RELEASED[: RELEASED.index("1.9.0")]
 
 
-def widen_limit(limit: float, parts: Sequence[Part]) -> float:
+def widen_limit(limit: float, parts: Sequence[Part], rules_version: str = VERSION) -> float:
     """Return the largest allowed difference between counter and trapezoid over `parts`: `limit`,
     and the sampling error of the trapezoid as an independent error. All are shares of the
-    counter's energy."""
+    counter's energy. Runs of rule books before 1.9.0 keep their limit, and so their verdict."""
     energy_j = math.fsum(part.energy_j_counter or 0.0 for part in parts)
-    if not energy_j > 0:
+    if rules_version in BOOKS_WITHOUT_SAMPLING_ERROR or not energy_j > 0:
         return limit
     error_j = math.hypot(*(part.sampling_error_j for part in parts))
     return math.hypot(limit, SAMPLING_SIGMA * error_j / energy_j)
@@ -127,7 +129,9 @@ def relative_difference(energy_j_counter: float, energy_j_trapezoid: float) -> f
     return (energy_j_trapezoid - energy_j_counter) / energy_j_counter
 
 
-def counter_passes(scored: Sequence[Part], protocol: Protocol) -> bool:
+def counter_passes(
+    scored: Sequence[Part], protocol: Protocol, rules_version: str = VERSION
+) -> bool:
     """The counter's self-test: present everywhere, advancing in every scored epoch, and in
     agreement with the trapezoid over the run."""
     energies_j = [part.energy_j_counter for part in scored]
@@ -140,7 +144,7 @@ def counter_passes(scored: Sequence[Part], protocol: Protocol) -> bool:
     )
     # The wider tolerance counts if one board has averaged power only.
     limit = agreement(protocol, any(part.averaged for part in scored)).run
-    return abs(difference) <= widen_limit(limit, scored)
+    return abs(difference) <= widen_limit(limit, scored, rules_version)
 
 
 def _flops_per_item(run: RunDeclaration) -> float | None:

@@ -53,7 +53,10 @@ def check(bundle: Bundle) -> Iterator[Violation]:
         # the difference is at most the energy of one interval.
         age_s = max(_find_longest_interval_s(bundle, accelerator), AVERAGING_S if averaged else 0.0)
         active_s = math.fsum(part.active_s for part in parts)
-        limit = widen_limit(agreement(bundle.protocol, averaged).run, parts) + age_s / active_s
+        limit = widen_limit(
+            agreement(bundle.protocol, averaged).run, parts, bundle.declaration.rules_version
+        )
+        limit += age_s / active_s
         if abs(difference) > limit:
             yield Violation(
                 SAMPLES,

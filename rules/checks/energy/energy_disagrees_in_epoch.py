@@ -3,9 +3,9 @@
 ## What it does
 Compares, per scored epoch and accelerator, the energy of the hardware counter with the trapezoid
 over the power samples. The limit is 2 % of the counter's energy, and 5 % on boards that only have
-averaged power. If power varies between instantaneous samples, it is wider: the limit and three
-standard errors of their mean are added as independent errors. E102 reports epochs in which the
-counter does not advance.
+averaged power. From rule book 1.9.0 on, it is wider if power varies between instantaneous samples:
+the limit and three standard errors of their mean are added as independent errors. E102 reports
+epochs in which the counter does not advance.
 
 ## Why it is bad
 Over a run, errors of single epochs may cancel. In an epoch in which the two differ, readings were
@@ -35,6 +35,7 @@ RULE = BundleRule(__name__, "E104", Severity.ERROR, standings=("closed", "open",
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
+    rules_version = bundle.declaration.rules_version
     for part in bundle.scored_parts:
         # E102 reports a counter that does not advance, and E106 one that was not read.
         if part.energy_j_counter is None or part.energy_j_counter <= 0:
@@ -42,7 +43,8 @@ def check(bundle: Bundle) -> Iterator[Violation]:
         difference = relative_difference(part.energy_j_counter, part.energy_j_trapezoid)
         # The limit is wider than over the run: errors at the edges of an epoch have not averaged
         # out.
-        limit = widen_limit(agreement(bundle.protocol, part.averaged).epoch, [part])
+        limit = agreement(bundle.protocol, part.averaged).epoch
+        limit = widen_limit(limit, [part], rules_version)
         if abs(difference) > limit:
             count = len(part.samples)
             yield Violation(

@@ -45,7 +45,11 @@ def check(bundle: Bundle) -> Iterator[Violation]:
             math.fsum(part.energy_j_counter or 0.0 for part in parts),
             math.fsum(part.energy_j_trapezoid for part in parts),
         )
-        limit = widen_limit(agreement(bundle.protocol, parts[0].averaged).run, parts)
+        limit = widen_limit(
+            agreement(bundle.protocol, parts[0].averaged).run,
+            parts,
+            bundle.declaration.rules_version,
+        )
         if abs(difference) > limit:
             yield Violation(
                 SAMPLES,

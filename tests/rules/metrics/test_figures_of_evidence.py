@@ -125,6 +125,7 @@ def test_limit_grows_with_the_sampling_error_of_the_readings() -> None:
     share = parts[0].sampling_error_j / 10_000
     assert share == pytest.approx(0.0141, abs=5e-5)
     assert widen_limit(0.02, parts) == pytest.approx(math.hypot(0.02, 3 * share), rel=1e-3)
+    assert widen_limit(0.02, parts, "1.8.0") == 0.02
 
 
 def test_steady_and_averaged_readings_have_no_sampling_error() -> None:
