@@ -56,8 +56,8 @@ def build_hill_charts(table: ReportTable) -> list[Chart]:
     data = [row for row in table.data if row[_EFFICIENCY] and row[_RATE]]
     if not data:
         return []
-    # Demo runs are not compared, so they are not at the top of the page.
-    is_compared = any(row["standing"] != "demo" for row in data)
+    # At the top of the page are results that can be compared: no demo runs, and no single point.
+    is_compared = len(data) > 1 and any(row["standing"] != "demo" for row in data)
     return [_build_hill(table, data), *([_build_small_hill(table, data)] if is_compared else [])]
 
 

@@ -64,10 +64,14 @@ def build_results_table(
             _make_all_result_cells(rows, link), relative_cells, against_cells, strict=True
         )
     )
-    return ReportTable(id, title, columns, cells, RESULTS_ABOUT, COMPACT_KEYS)
+    compact_keys = _COMPACT_KEYS
+    # Rows that differ in their load only would look like repeats of each other.
+    if len({row.batch_size for row in rows if row.batch_size is not None}) > 1:
+        compact_keys = ("batch", *compact_keys)
+    return ReportTable(id, title, columns, cells, RESULTS_ABOUT, compact_keys)
 
 
-COMPACT_KEYS = (
+_COMPACT_KEYS = (
     "system",
     "accelerators",
     "variant",
@@ -84,7 +88,7 @@ _SETTING_COLUMNS = (
     Column("accelerators", "accelerators"),
     Column("variant", "variant"),
     Column("precision", "precision"),
-    Column("batch", "batch", "samples", "count"),
+    Column("batch", "batch", "samples", "count", about="of a server: requests in flight"),
     Column("cap_w", "cap", "W per accelerator", "count", about="requested power cap"),
     *RUN_COLUMNS,
     Column("in_force_w", "limit read back", "W", about="power limit that the board reported"),

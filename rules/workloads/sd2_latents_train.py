@@ -8,7 +8,7 @@ _COMMON = {
 
 WORKLOAD = Workload(
     id="sd2-latents-train",
-    title="Stable Diffusion v2 training on precomputed latents",
+    title="Stable Diffusion v2 training on latents",
     item="image",
     mode="training",
     model="stable-diffusion-2 (U-Net trained; latents and text embeddings precomputed)",

@@ -177,8 +177,8 @@ def compute_sweep_row(page: ReportPage, result: Result) -> Numbers:
 
 
 def compute_batch_row(page: ReportPage, result: Result) -> Numbers:
-    """The mean of the runs with the batch size of a result, against the smallest batch size of the
-    runs that differ in it only."""
+    """The mean of the runs with the batch size of a result, or the requests in flight of a server,
+    against the smallest one of the runs that differ in it only."""
 
     def list_fixed(r: Result) -> tuple[object, ...]:
         return (*list_common(r), r.standing, r.variant, r.precision)
@@ -457,6 +457,7 @@ SOURCES: Mapping[str, Source] = {
     "scaling": compute_scaling_row,
     "sweeps": compute_sweep_row,
     "batch": compute_batch_row,
+    "concurrency": compute_batch_row,
     "precision": compute_precision_row,
     "serving": list_serving_figures,
     "idle": list_idle_figures,

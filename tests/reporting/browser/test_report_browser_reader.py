@@ -52,7 +52,7 @@ def test_reader_finds_the_most_images_per_joule_and_its_cap_at_once(page: Any) -
 
 
 def test_reader_finds_what_a_cap_of_500_w_saves_and_why_publications_differ(page: Any) -> None:
-    after(page, link(page, "ResNet-50 training"))
+    after(page, link(page, "ResNet-50"))
     saving, difference = (
         page.locator("#resnet50-train .questions div").filter(has_text=question)
         for question in ("What does a lower cap", "Why do published and measured")
@@ -75,7 +75,7 @@ def test_reader_finds_how_much_slower_400_w_is_than_700_w(page: Any) -> None:
     baseline = page.get_by_label("baseline", exact=True)
     after(
         page,
-        link(page, "ViT-L/16 training"),
+        link(page, "ViT-L/16"),
         lambda: baseline.select_option("Mayr et al. 2026 · H200 · 700 W"),
     )
     (slower,) = re.findall(r"throughput is ([\d.]+) % lower", GUIDE)
@@ -116,7 +116,7 @@ def test_reader_finds_what_changes_with_node_overhead(page: Any) -> None:
 
 def test_reader_finds_the_evidence_of_a_number(page: Any, whole_report: Path) -> None:
     evidence = page.locator('table[data-compact="resnet50-train-results"] a[href^="#e"]').first
-    after(page, link(page, "ResNet-50 training"), evidence.click)
+    after(page, link(page, "ResNet-50"), evidence.click)
     row = page.locator(f"#{read_address(page).rpartition('#')[2]}")
     sync_api.expect(row).to_be_in_viewport()
     assert "reference@wattmark" in row.inner_text() and "counter" in row.inner_text()
@@ -127,7 +127,7 @@ def test_reader_finds_the_evidence_of_a_number(page: Any, whole_report: Path) ->
 def test_reader_finds_the_batch_size_of_least_energy_that_was_measured(
     page: Any, whole_report: Path
 ) -> None:
-    after(page, link(page, "ResNet-50 training"))
+    after(page, link(page, "ResNet-50"))
     load = page.locator("#resnet50-train .questions div").filter(has_text="Which load is most")
     sync_api.expect(load).to_be_in_viewport(ratio=1)
     models, batch = re.findall(r"inference of (\d+) image models: batch size (\d+)", GUIDE)[0]
@@ -161,7 +161,7 @@ def test_reader_finds_the_models_that_reach_85_percent_accuracy_with_the_least_e
 
 
 def test_reader_finds_what_publications_say_that_the_node_adds(page: Any) -> None:
-    after(page, link(page, "ResNet-50 training"))
+    after(page, link(page, "ResNet-50"))
     node = page.locator("#resnet50-train .questions div").filter(has_text="How much does the node")
     sync_api.expect(node).to_be_in_viewport(ratio=1)
     (bound,) = re.findall(r"at least (\d+) W beside each H100 \(Latif et al. 2024\)", GUIDE)

@@ -107,7 +107,14 @@ def list_setting_values(table: ReportTable) -> Iterator[tuple[str, str]]:
             yield from ((unit, text), (unit, f"{estimate.half_width:.{decimals}f}"))
 
 
-WORKLOADS = ("llama3-8b-pretrain", "llama3-8b-serve", "resnet50-train", "sd2-train", "vitl16-train")
+WORKLOADS = (
+    "llama3-8b-pretrain",
+    "llama3-8b-serve",
+    "resnet50-train",
+    "sd2-latents-train",
+    "sd2-train",
+    "vitl16-train",
+)
 
 
 def test_every_workload_has_a_card_and_findings(page: PageModel) -> None:
