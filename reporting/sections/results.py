@@ -64,11 +64,10 @@ def build_results_table(
             _make_all_result_cells(rows, link), relative_cells, against_cells, strict=True
         )
     )
-    compact_keys = _COMPACT_KEYS
     # Rows that differ in their load only would look like repeats of each other.
-    if len({row.batch_size for row in rows if row.batch_size is not None}) > 1:
-        compact_keys = ("batch", *compact_keys)
-    return ReportTable(id, title, columns, cells, RESULTS_ABOUT, compact_keys)
+    loads = {row.batch_size for row in rows if row.batch_size is not None}
+    load_keys = ("batch",) if len(loads) > 1 else ()
+    return ReportTable(id, title, columns, cells, RESULTS_ABOUT, (*load_keys, *_COMPACT_KEYS))
 
 
 _COMPACT_KEYS = (
