@@ -107,6 +107,7 @@ def agreement(protocol: Protocol, averaged: bool) -> Agreement:
 SAMPLING_SIGMA = 3.0
 """By how many standard errors of sampling counter and trapezoid may differ."""
 BOOKS_WITHOUT_SAMPLING_ERROR = RELEASED[: RELEASED.index("1.9.0")]
+"""The rule books whose limits do not depend on how much power varies."""
 
 
 def widen_limit(limit: float, parts: Sequence[Part], rules_version: str = VERSION) -> float:

@@ -205,6 +205,21 @@ def test_several_accelerators_are_replicas_or_parts_of_one_server() -> None:
     ]
 
 
+TORCH = """
+from types import SimpleNamespace
+boards = [SimpleNamespace(total_memory=150_110_000_000), SimpleNamespace(total_memory=1)]
+cuda = SimpleNamespace(get_device_properties=boards.__getitem__)
+"""
+
+
+def test_memory_is_that_of_the_first_accelerator(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "torch.py").write_text(TORCH)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    assert sglang_server.read_memory_bytes() == 150_110_000_000
+
+
 @pytest.mark.parametrize(
     ("variant", "memory_gib", "accelerators", "parallel", "held"),
     [
