@@ -47,7 +47,7 @@ def build_results_table(
     relative_cells = make_relative_cells(rows)
     against_cells = [{} for _ in rows] if spread is None else make_against_cells(rows, spread)
     columns = add_mark_columns(
-        *_SETTING_COLUMNS,
+        *_make_setting_columns(workload),
         *_make_result_figure_columns(workload.item, rows),
         *(make_against_columns() if any(against_cells) else ()),
         *(CONTROL_COLUMNS if any(row.control for row in rows) else ()),
@@ -82,24 +82,29 @@ _COMPACT_KEYS = (
     *AGAINST_KEYS,
     "evidence",
 )
-_SETTING_COLUMNS = (
-    Column("system", "system"),
-    Column("accelerators", "accelerators"),
-    Column("variant", "variant"),
-    Column("precision", "precision"),
-    Column("batch", "batch", "samples", "count", about="of a server: requests in flight"),
-    Column("cap_w", "cap", "W per accelerator", "count", about="requested power cap"),
-    *RUN_COLUMNS,
-    Column("in_force_w", "limit read back", "W", about="power limit that the board reported"),
-    Column(
-        "power_w",
-        "mean power",
-        "W per accelerator",
-        "number",
-        interval=True,
-        about="while batches were active",
-    ),
-)
+
+
+def _make_setting_columns(workload: Workload) -> tuple[Column, ...]:
+    is_served = workload.mode == "inference"
+    title, unit = ("in flight", "requests") if is_served else ("batch", "samples")
+    return (
+        Column("system", "system"),
+        Column("accelerators", "accelerators"),
+        Column("variant", "variant"),
+        Column("precision", "precision"),
+        Column("batch", title, unit, "count"),
+        Column("cap_w", "cap", "W per accelerator", "count", about="requested power cap"),
+        *RUN_COLUMNS,
+        Column("in_force_w", "limit read back", "W", about="power limit that the board reported"),
+        Column(
+            "power_w",
+            "mean power",
+            "W per accelerator",
+            "number",
+            interval=True,
+            about="while batches were active",
+        ),
+    )
 
 
 def _make_result_figure_columns(item: str, rows: Sequence[ResultRow]) -> tuple[Column, ...]:
