@@ -193,21 +193,21 @@ def make_command_line(job: Job, memory_bytes: int) -> tuple[list[str], dict[str,
         in_flight = math.ceil(
             job.requests.concurrency / replicas * (1 if replicas == 1 else UNEVEN)
         )
-        held = count_held_requests(job, memory_bytes * job.accelerators // replicas)
+        capacity = count_fitting_requests(job, memory_bytes * job.accelerators // replicas)
         arguments += [
-            f"--cuda-graph-max-bs-decode={min(in_flight, held)}",
+            f"--cuda-graph-max-bs-decode={min(in_flight, capacity)}",
             "--disable-prefill-cuda-graph",
             f"--page-size={PAGE_TOKENS}",
         ]
-        if held < in_flight:
-            arguments.append(f"--max-running-requests={held * replicas}")
+        if capacity < in_flight:
+            arguments.append(f"--max-running-requests={capacity * replicas}")
         if replicas > 1:
             # Requests sent to the replicas in turn would pile up at a slow one.
             arguments.append("--load-balance-method=total_requests")
     return arguments, {}
 
 
-def count_held_requests(job: Job, memory_bytes: int) -> int:
+def count_fitting_requests(job: Job, memory_bytes: int) -> int:
     """Return how many requests of full length the KV cache of one replica holds beside the weights.
     `memory_bytes` is the memory of the replica."""
     assert job.requests is not None

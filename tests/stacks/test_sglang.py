@@ -221,7 +221,7 @@ def test_memory_is_that_of_the_first_accelerator(
 
 
 @pytest.mark.parametrize(
-    ("variant", "memory_gib", "accelerators", "parallel", "held"),
+    ("variant", "memory_gib", "accelerators", "parallel", "capacity"),
     [
         ("tuned", 139.8, 1, "dp", 553),
         ("tuned", 79.2, 1, "dp", 279),
@@ -233,19 +233,19 @@ def test_memory_is_that_of_the_first_accelerator(
 )
 @pytest.mark.parametrize("share", [0.8, 4.0])
 def test_requests_beyond_memory_wait(
-    variant: str, memory_gib: float, accelerators: int, parallel: str, held: int, share: float
+    variant: str, memory_gib: float, accelerators: int, parallel: str, capacity: int, share: float
 ) -> None:
     """A request of 1 536 tokens takes 192 MiB of bf16 cache, and the weights take 16.06 GB."""
     job = make_job(
         "cuda:0",
-        RequestSet(1024, 512, int(share * held)),
+        RequestSet(1024, 512, int(share * capacity)),
         variant=variant,
         size="full",
         accelerators=accelerators,
         options={"parallel": parallel},
     )
     arguments, _ = make_command_line(job, int(memory_gib * 2**30))
-    limit = [f"--max-running-requests={held}"] if share > 1 else []
+    limit = [f"--max-running-requests={capacity}"] if share > 1 else []
     assert [a for a in arguments if a.startswith("--max-running")] == limit
 
 

@@ -5,7 +5,8 @@ Compares, per accelerator and over all scored epochs of a demo run, the energy o
 counter with the trapezoid over the power samples. Demo epochs may be short, so the limit is higher
 than that of the protocol: a counter value is up to one sample old at the beginning and at the end,
 so the energy of the longest interval between two samples is added to the limit. If the board only
-has averaged power, this interval is at least the second over which it averages.
+has averaged power, this interval is at least the second over which it averages. As in E104, the
+limit is wider if power varies between samples.
 
 A board without a counter is skipped. E102, E103 and E104 apply to closed and open runs.
 

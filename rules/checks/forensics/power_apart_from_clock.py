@@ -14,8 +14,7 @@ It is a note. Under a cap the driver lowers the clock when power is high and rai
 low, so the two are correlated at some lag: on the measured boards by 0.15 to 0.79. A board that is
 limited half of the time, a server with four requests in flight, has 0.10. Invented, shuffled or
 foreign readings do not follow the clock of this run: for 1 500 of them chance gives 0.05 to 0.07.
-The statistic comes from few boards, and a workload with very even power would fail
-it.
+The statistic comes from few boards, and a workload with very even power would fail it.
 
 ## What to do
 Submit the values that the meter read, all columns of one reading together.

@@ -6,8 +6,8 @@ counter in the intervals around it, from one sample earlier to one sample later.
 the counter did not advance, or advanced twice, are skipped. The rule reports a series if no
 correlation reaches 0.08 in magnitude. Training with batches below 0.1 s is skipped: a step of the
 counter then covers whole batches, and a reading a part of one. For the same reason servers with
-fewer than 64 requests in flight are skipped: they read a prompt in some milliseconds. Other boards
-are skipped, because none has been measured.
+fewer than 64 requests in flight are skipped: prefill of a prompt takes some milliseconds. Other
+boards are skipped, because none has been measured.
 
 ## Why it is bad
 Readings and counter do not belong to the same run, and their agreement over the run (E103) was

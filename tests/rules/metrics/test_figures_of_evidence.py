@@ -126,6 +126,9 @@ def test_limit_grows_with_the_sampling_error_of_the_readings() -> None:
     assert share == pytest.approx(0.0141, abs=5e-5)
     assert widen_limit(0.02, parts) == pytest.approx(math.hypot(0.02, 3 * share), rel=1e-3)
     assert widen_limit(0.02, parts, "1.8.0") == 0.02
+    table["energy_mj"] *= 1.03
+    parts = make_parts(make_result("a"), table, make_batches((1, 0, 0, 5, 25, 100)))
+    assert counter_passes(parts, CURRENT) and not counter_passes(parts, CURRENT, "1.8.0")
 
 
 def test_steady_and_averaged_readings_have_no_sampling_error() -> None:
