@@ -32,6 +32,7 @@ KNOWN_RESULTS: Mapping[tuple[str, str, str], KnownResult] = {
     ("H200", "vitl16-train", "tuned-tf32"): KnownResult(454.8, 0.65749, 0.2513),
     ("H200", "vitl16-train", "fp8"): KnownResult(1219.7, 1.7642, 0.7013),
     ("H200", "sd2-train", "baseline"): KnownResult(73.2, 0.10699, 0.03844),
+    ("H200", "sd2-train", "mayr"): KnownResult(62.38, 0.091735, 0.03268),
     ("H200", "sd2-train", "tuned"): KnownResult(100.0, 0.14562, 0.05717),
     ("H200", "sd2-latents-train", "tuned"): KnownResult(151.53, 0.21890, 0.08711),
     ("H200", "llama3-8b-pretrain", "tuned"): KnownResult(12414.3, 17.978, 8.1452),
@@ -39,8 +40,10 @@ KNOWN_RESULTS: Mapping[tuple[str, str, str], KnownResult] = {
     ("H200", "llama3-8b-pretrain", "fp8"): KnownResult(17013.0, 24.618, 11.044),
     ("H200", "llama3-8b-pretrain", "mayr"): KnownResult(8894.5, 12.986, 5.1533),
     ("H200", "llama3-8b-serve", "tuned"): KnownResult(8849.6, 12.780, 5.6982),
+    ("H200", "llama3-8b-serve", "fp8-kv"): KnownResult(12866.6, 19.722, 7.2775),
+    ("H200", "llama3-8b-serve", "mayr"): KnownResult(6642.5, 9.6356, 4.2909),
 }
-"""By board, workload and variant. The runs of fp8, mayr and LLaMA's tuned-tf32 are open, all others
+"""By board, workload and variant. The runs of fp8, fp8-kv, mayr and LLaMA's tuned-tf32 are open, all others
 closed."""
 
 

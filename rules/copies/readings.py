@@ -16,13 +16,15 @@ MIN_DISTINCT = 8
 COMPARED_AT_ONCE = 65_536
 """Sequences that are compared at the same time."""
 STEPS_MW = (312.0, 334.0)
-"""Range of plausible steps of the sensor of an H200; measured boards have 320 to 324 mW
+"""Range of plausible steps of the sensor of an H200; measured boards have 319 to 328 mW
 (docs/forensics.md)."""
 STEP_DISTANCES_MW = (60, 800)
 """Range of the distances among which the step is sought."""
 STEP_WIDTH_MW = 6
 """Width of the range of distances that count as one step."""
 MIN_STEPS = 30
+FREQUENT_SHARE = 0.5
+"""Share of the pairs of the most frequent distance from which a distance counts as frequent."""
 
 
 def find_copied_sequences(columns: Sequence[Floats]) -> Ints:
@@ -72,22 +74,29 @@ def _is_within_column(lengths: Sequence[int]) -> Mask:
 
 
 def find_step_mw(ordered_mw: NDArray[np.int64]) -> float | None:
-    """The most frequent distance in mW between neighbouring readings; None if none is frequent.
+    """The smallest distance in mW that is frequent between two readings; None if none is.
 
-    `ordered_mw` are readings in mW in ascending order, shape (n,).
+    `ordered_mw` are readings in mW in ascending order, shape (n,). All pairs of readings count, not
+    only neighbours: the readings of one board can lie on several grids of one step, and a reading's
+    neighbour is then on another grid.
     """
-    distances = np.diff(select_distinct(ordered_mw))
-    distances = distances[(distances >= STEP_DISTANCES_MW[0]) & (distances <= STEP_DISTANCES_MW[1])]
+    low_mw, high_mw = STEP_DISTANCES_MW
+    readings = select_distinct(ordered_mw)
+    pairs = np.zeros(high_mw + 1, dtype=np.int64)
+    for lag in range(1, len(readings)):
+        distances = readings[lag:] - readings[:-lag]
+        distances = distances[distances <= high_mw]
+        if not len(distances):
+            break
+        pairs += np.bincount(distances, minlength=high_mw + 1)
+    pairs[:low_mw] = 0
     # Readings are rounded to milliwatts, so the distances of one step scatter over a few values.
     # Count them in a window.
-    counts = np.convolve(
-        np.bincount(distances, minlength=STEP_DISTANCES_MW[1] + 1),
-        np.ones(STEP_WIDTH_MW, dtype=np.int64),
-        mode="valid",
-    )
-    first = int(counts.argmax())
-    # Readings with few neighbours one step apart do not determine the step.
-    if counts[first] < MIN_STEPS:
+    counts = np.convolve(pairs, np.ones(STEP_WIDTH_MW, dtype=np.int64), mode="valid")
+    if counts.max() < MIN_STEPS:
         return None
-    near = distances[(distances >= first) & (distances < first + STEP_WIDTH_MW)]
-    return float(np.median(near.astype(np.float64)))
+    # Multiples of the step are as frequent as the step itself.
+    frequent = int(np.argmax(counts >= FREQUENT_SHARE * counts.max()))
+    first = frequent + int(counts[frequent : frequent + 2 * STEP_WIDTH_MW].argmax())
+    near = np.arange(first, first + STEP_WIDTH_MW)
+    return float(np.average(near, weights=pairs[near]))

@@ -1,14 +1,15 @@
 """The steps of the power readings have another size than those of the board
 
 ## What it does
-Determines the step of each H200's sensor: the most frequent distance between neighbouring values of
-the readings under load, among distances of 60 to 800 mW. The step must lie between 312 and 334 mW.
-If no distance is frequent (fewer than 30 within 6 mW), the rule does not apply.
+Determines the step of each H200's sensor from the distances between all readings under load. The
+step is the smallest distance of 60 to 800 mW that at least half as many pairs have as the most
+frequent one. It must lie between 312 and 334 mW. If no distance is frequent (fewer than 30 pairs
+within 6 mW), the rule does not apply.
 
 ## Why it is bad
 Scaled readings are not the power that the board drew.
 
-It is a note. All accelerators measured so far have a step of 320 to 324 mW, at any power. Scaled
+It is a note. All accelerators measured so far have a step of 319 to 328 mW, at any power. Scaled
 readings have a scaled step, even if all figures were derived again: halved readings have 161 mW.
 But another driver or another revision of the board may have other steps.
 

@@ -1,9 +1,9 @@
 """The power readings of a model have steps of another scale
 
 ## What it does
-Looks for the step of the power sensor in the readings of each model, as the most frequent distance
-between neighbouring values. On an H200 it must be 312 to 334 mW. Models with too few readings to
-show a step are left out.
+Looks for the step of the power sensor in the readings of each model, as the smallest distance that
+is frequent between two of them. On an H200 it must be 312 to 334 mW. Models with too few readings
+to show a step are left out.
 
 ## Why it is bad
 The sensor of a board has one step. Readings that were multiplied by a factor have another one.
