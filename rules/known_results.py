@@ -43,8 +43,8 @@ KNOWN_RESULTS: Mapping[tuple[str, str, str], KnownResult] = {
     ("H200", "llama3-8b-serve", "fp8-kv"): KnownResult(12866.6, 19.722, 7.2775),
     ("H200", "llama3-8b-serve", "mayr"): KnownResult(6642.5, 9.6356, 4.2909),
 }
-"""By board, workload and variant. The runs of fp8, fp8-kv, mayr and LLaMA's tuned-tf32 are open, all others
-closed."""
+"""By board, workload and variant. The runs of fp8, fp8-kv, mayr and LLaMA's tuned-tf32 are open,
+all others closed."""
 
 
 def find_known_result(board: str, workload: str, variant: str = "") -> KnownResult | None:

@@ -31,8 +31,8 @@ It is a warning, because only H100s and H200s have been measured: 78 accelerator
 of which trained ResNet-50 in phase with the sampling. Between two runs, no 1 000 readings have a
 correlation above 0.22, no 256 batches one above 0.37, and no two accelerators share a pattern
 (2 971 pairs). Without the filter, two runs of two H100s have a correlation of 0.78. Copies with up
-to 2 W of jitter are found on at least 68 of 69 accelerators, in a small round and in a large one;
-with 20 W on all in a small round, and on 43 in a large one.
+to 2 W of jitter are found on at least 73 of 74 accelerators, in a small round and in a large one;
+with 20 W on all in a small round, and on 48 in a large one.
 
 ## What to do
 Withdraw the copy. If the LOG lists neither bundle and another center copied your run, tell the
