@@ -1,11 +1,12 @@
 """Which batch size, number of requests in flight or precision needs the least energy per item, and
 whether another one has more throughput."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from reporting.report_table import escape_invisible
 from reporting.results_model import ResultRow
+from reporting.sections.compare import compare_figures
 from reporting.sections.repeats import JOULES, RATE, ReportSpread, Setting
 from reporting.sections.sweeps.axes import (
     AXES,
@@ -23,9 +24,7 @@ from reporting.sentences.words import (
     join_words,
     limit_sentences,
 )
-from rules.metrics.figures import Estimate
-from rules.metrics.sweeps.gains import compare
-from rules.metrics.sweeps.points import Point
+from rules.metrics.comparison import relative_percent
 from rules.workloads import Workload
 
 
@@ -44,14 +43,6 @@ class BestValue:
     fastest: tuple[str, float] | None
     """The value with the highest throughput, and by how many percent this is above that of the best
     value; None if no value has measurably more."""
-
-
-_COMPARISONS: Mapping[str, Callable[[Point, Point], Estimate]] = {
-    JOULES: lambda point, best: compare(point, best).energy_gain_percent.transform(-1, 0),
-    # The time that the best value takes longer is the throughput that the other one has more.
-    RATE: lambda point, best: compare(best, point).extra_time_percent,
-}
-"""The change of a figure at a value against the best one, in percent of the means over all runs."""
 
 
 def get_axis(workload: Workload) -> SweptAxis:
@@ -90,21 +81,25 @@ def _judge_changes(
     points: Sequence[AxisPoint], best: AxisPoint, figure: str, spread: ReportSpread
 ) -> dict[str, Change]:
     """The change of a figure, `RATE` or `JOULES`, at each other value against the best one: on the
-    same boards where these connect the two, else judged by the board spread."""
+    same boards where these connect the two, else as two settings are compared elsewhere on the
+    page."""
     rows_by_value = {point.label: point.rows for point in points}
     changes = estimate_changes(rows_by_value, best.label, figure, spread)
-    judged_changes = {}
-    for point in points:
-        if point is best:
-            continue
-        if change := changes.get(point.label):
-            limit_percent = 0.0
-        else:
-            change = _COMPARISONS[figure](point.point, best.point)
-            settings = Setting(point.rows), Setting(best.rows)
-            limit_percent = spread.by_figure[figure].get_limit_percent(*settings)
-        judged_changes[escape_invisible(point.label)] = judge_change(change, limit_percent)
-    return judged_changes
+    return {
+        escape_invisible(point.label): judge_change(changes[point.label], 0.0)
+        if point.label in changes
+        else _compare_settings(Setting(point.rows), Setting(best.rows), figure, spread)
+        for point in points
+        if point is not best
+    }
+
+
+def _compare_settings(setting: Setting, best: Setting, figure: str, spread: ReportSpread) -> Change:
+    value, best_value = (getattr(s.mean, figure) for s in (setting, best))
+    limit_percent = spread.by_figure[figure].get_limit_percent(setting, best)
+    verdict = compare_figures(value, best_value, limit_percent)
+    percent = relative_percent(value.value, best_value.value)
+    return Change(percent, None, counts=verdict in ("higher", "lower"))
 
 
 def _find_fastest(rate_changes: Mapping[str, Change]) -> tuple[str, float] | None:

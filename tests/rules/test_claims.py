@@ -33,11 +33,13 @@ from rules.testing.mutations import (
 
 ALONE, ACROSS = ("W126", "W127", "T122", "T123", "T124", "T125", "C113"), ("X116", "X117")
 PATHS = sorted(path.parent for path in (SUBMISSIONS / "reference").glob("*/*/result.json"))
-DRIFTING_RUNS = tuple("c76f09 110c2c d83cc5 83e836 bf0a88 8d6d0f c1c71c 97d2e3 19cf8c".split())
-"""The boards of the first three cool by 5 to 8 K over the scored epochs, and draw less power. Those
-of the next two and of `97d2e3` warm up, and some batches of `83e836` take up to twice as long. In
-`83e836`, `8d6d0f` and `c1c71c`, LLaMA learns its tokens by heart. `19cf8c` serves one request at a
-time."""
+COOLING_RUNS = ("c76f09", "110c2c", "d83cc5")
+WARMING_RUNS = ("83e836", "bf0a88", "97d2e3")
+LEARNING_RUNS = ("83e836", "8d6d0f", "c1c71c")
+DRIFTING_RUNS = (*COOLING_RUNS, *WARMING_RUNS, *LEARNING_RUNS, "19cf8c")
+"""Boards cool by 5 to 8 K over the scored epochs and draw less power, or warm up. LLaMA learns its
+tokens by heart. Some batches of `83e836` take up to twice as long. `19cf8c` serves one request at
+a time."""
 CAPPED_RUN = next(path for path in PATHS if path.name.endswith("85582f"))
 
 

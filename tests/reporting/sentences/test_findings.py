@@ -27,6 +27,7 @@ from reporting.sentences.findings import build_findings
 from reporting.sentences.other_sources import OtherSources
 from reporting.sentences.trust import build_trust_line
 from rules.finding import Finding, Severity
+from rules.metrics.uncertainty.propagation import Spread
 from rules.workloads import workloads
 
 RESNET = workloads()["resnet50-train"]
@@ -215,11 +216,26 @@ def test_best_load_names_the_one_with_the_highest_throughput(
     assert sentence.endswith("J/image. Throughput is highest at 256: 20\u202f% more.")
 
 
+def test_repeats_of_one_value_alone_do_not_widen_the_interval_of_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Batch 128 has two runs 1 % apart. Student's t of one degree of freedom would give the batch
+    that needs 9 % more energy an interval of 11 %."""
+    rows = [
+        make_run_row(920, "a", batch_size=64),
+        make_run_row(1000, "b", batch_size=128),
+        make_run_row(1010, "c", batch_size=128),
+    ]
+    sweep = make_axis_sweep(rows, Spread(5e-5, 5e-5, 0.0, 1, "runs"))
+    monkeypatch.setattr(operating_points, "find_axis_sweeps", lambda axis, rows: [sweep])
+    (sentence,) = answer(rows)["load"]
+    assert "batch size 128 needs the least energy per image of 2 values" in sentence
+
+
 def test_best_precision_is_answered_where_there_is_a_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = [make_run_row(500, "a"), make_run_row(1000, "a", variant="fp8", precision="fp8")]
     assert "precision" not in answer(rows)
-    bf16, fp8 = make_axis_sweep(rows).points
-    points = (replace(bf16, value="bf16"), replace(fp8, value="fp8"))
+    points = tuple(replace(*make_axis_sweep([row]).points, value=row.precision) for row in rows)
     sweep = replace(make_axis_sweep(rows), name="node", points=points)
     monkeypatch.setattr(
         operating_points,

@@ -6,11 +6,14 @@ from typing import Any
 from support.report.result_rows import make_figure, make_run_row
 
 from reporting.results_model import Figure, ResultRow
+from reporting.sections.repeats import Setting
 from reporting.sections.sweeps.axes import AxisPoint, AxisSweep
 from reporting.sections.sweeps.caps import CapSweep, SweepPoint
 from rules.metrics.sweeps.gains import compare
 from rules.metrics.sweeps.points import Point
 from rules.metrics.uncertainty.propagation import Spread
+
+NARROW = Spread(1e-8, 1e-8, 0.0, 9, "epochs")
 
 
 def make_printed_row(
@@ -85,8 +88,13 @@ def _make_point(row: ResultRow, spread: Spread | None) -> Point:
     )
 
 
-def make_axis_sweep(rows: Sequence[ResultRow]) -> AxisSweep:
-    """The sweep over the batch size of these rows, with narrow intervals."""
-    spread = Spread(1e-8, 1e-8, 0.0, 9, "epochs")
-    points = tuple(AxisPoint(row.batch_size, _make_point(row, spread), (row,)) for row in rows)
+def make_axis_sweep(rows: Sequence[ResultRow], spread: Spread = NARROW) -> AxisSweep:
+    """The sweep over the batch size of these rows. `spread` is that of each point."""
+    rows_by_batch: dict[int | None, list[ResultRow]] = {}
+    for row in rows:
+        rows_by_batch.setdefault(row.batch_size, []).append(row)
+    points = tuple(
+        AxisPoint(batch, _make_point(Setting(repeats).mean, spread), tuple(repeats))
+        for batch, repeats in rows_by_batch.items()
+    )
     return AxisSweep((), "node · tuned bf16", points, points[0].point, points[0].value)
