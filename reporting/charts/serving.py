@@ -20,6 +20,7 @@ from reporting.charts.style import (
     draw_crosses,
     draw_points,
     find_log_domain,
+    is_wide,
     make_log_axis,
     make_zero_axis,
     select_numbers,
@@ -28,8 +29,6 @@ from reporting.report_table import ReportTable, Value
 
 _USER = "user_tokens_per_s"
 _LOAD = "concurrency"
-_MAX_LINEAR_RATIO = 4
-"""Up to this ratio of the highest to the lowest value, an axis is linear."""
 _POINT_PX = 4.7
 _WIDE_PX = 420
 """Width from which a plot has the labels of a wide one."""
@@ -116,13 +115,9 @@ def _make_axis(channel: Any, table: ReportTable, key: str, data: Data) -> Any:
     """A logarithmic axis where values differ by factors. Else an axis from zero: the repeats of one
     load are close, and would fill another axis."""
     values, title = select_numbers(data, key), table.get_column(key).label
-    if _is_wide(values):
+    if is_wide(values):
         return make_log_axis(channel, key, title, _add_margin(key, values))
     return make_zero_axis(channel, key, title, max(values))
-
-
-def _is_wide(values: Sequence[float]) -> bool:
-    return max(values) > _MAX_LINEAR_RATIO * min(values)
 
 
 def _add_margin(key: str, values: Sequence[float]) -> list[float]:
@@ -133,7 +128,7 @@ def _add_margin(key: str, values: Sequence[float]) -> list[float]:
 def _find_share(row: Mapping[str, Value], key: str, data: Data) -> float:
     """Where a value is on the axis of `_make_axis`, from 0 to 1."""
     values, value = select_numbers(data, key), float(row[key] or 0)
-    if _is_wide(values):
+    if is_wide(values):
         low, high = find_log_domain(_add_margin(key, values))
         return math.log(value / low) / math.log(high / low)
     return value / (max(values) * ZERO_AXIS_SHARE)

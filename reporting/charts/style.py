@@ -27,6 +27,8 @@ CROSS = "M-1,-1L1,1M1,-1L-1,1"
 GROUPED_DIGITS = "replace(format(datum.value, ',~r'), /,/g, '\u202f')"
 ZERO_AXIS_SHARE = 1.06
 """The end of an axis from zero, as a share of the highest value."""
+_MAX_LINEAR_RATIO = 4
+"""Up to this ratio of the highest to the lowest value, an axis is linear."""
 HOVER_LAYER = "hover"
 """Name of a layer that only reacts to the pointer. A static picture leaves it out."""
 ROW_NUMBER = "row_number"
@@ -163,6 +165,11 @@ def make_linear_axis(
     axis = alt.Axis(labelExpr=GROUPED_DIGITS, tickCount=6)
     scale = alt.Scale(domain=list(domain), nice=False, zero=False)
     return channel(f"{field or key}:Q", title=table.get_column(key).label, axis=axis, scale=scale)
+
+
+def is_wide(values: Sequence[float]) -> bool:
+    """Whether values differ so much that they need a logarithmic axis, and can have one."""
+    return 0 < _MAX_LINEAR_RATIO * min(values) < max(values)
 
 
 def find_log_domain(values: Sequence[float]) -> tuple[float, float]:

@@ -24,7 +24,9 @@ from reporting.charts.style import (
     assign_styles,
     draw_crosses,
     draw_points,
+    is_wide,
     make_linear_axis,
+    make_log_axis,
     make_zero_axis,
     select_numbers,
 )
@@ -59,8 +61,13 @@ def build_energy_chart(table: ReportTable) -> list[Chart]:
     # The axis must hold the end of the shaded span.
     span_end = min(joules) * (1 + limits[0] / 100) if is_shaded else None
 
+    axis_rows: Data = [*drawn_rows, {key: span_end}]
+    values = select_numbers(table.widen(axis_rows), key, f"{key}_low", f"{key}_high")
+
     def make_axis(field: str) -> Any:
-        return make_linear_axis(alt.X, table, key, [*drawn_rows, {key: span_end}], field)
+        if is_wide(values):
+            return make_log_axis(alt.X, field, table.get_column(key).label, values)
+        return make_linear_axis(alt.X, table, key, axis_rows, field)
 
     # Without its interval, a small difference of two points would look like a result.
     interval = base.mark_rule(strokeWidth=2, opacity=1).encode(
@@ -74,14 +81,15 @@ def build_energy_chart(table: ReportTable) -> list[Chart]:
     layers = [interval, *marks]
     if is_shaded:
         layers.insert(0, _shade_lowest(base, key, standing, make_axis))
+    log_note = "Logarithmic axis. " if is_wide(values) else ""
     hollow_note = "" if all(map(_may_win, drawn_rows)) else _HOLLOW
     shaded_note = _SHADED.format(f"the lowest mean of a {standing} setting") if is_shaded else ""
     return [
         Chart(
             f"{table.id}-energy",
             "Energy per item with 95 % intervals",
-            f"{note_limit(len(data), 'runs, by energy')}Bars are 95 % intervals within one run. "
-            f"{note_equal_names(drawn_rows)}{shaded_note}{hollow_note}".strip(),
+            f"{note_limit(len(data), 'runs, by energy')}{log_note}Bars are 95 % intervals within "
+            f"one run. {note_equal_names(drawn_rows)}{shaded_note}{hollow_note}".strip(),
             f"{table.get_column(key).label} of {len(drawn_rows)} runs with 95 % intervals. The "
             "table has the same values.",
             table,

@@ -1,5 +1,6 @@
 """Charts of rows: places of marks, shaded spans, and results that are not compared."""
 
+import math
 import re
 import statistics
 from dataclasses import dataclass, replace
@@ -110,6 +111,18 @@ def test_board_spread_is_shaded_from_the_lowest_mean_of_a_compared_setting() -> 
     width = mean * limit / 100 * px_per_joule
     assert shaded.right - shaded.left == pytest.approx(width, abs=0.2)
     assert "board spread" in chart.about
+
+
+@pytest.mark.parametrize(("slowest", "is_logarithmic"), [(5000, False), (80, True)])
+def test_energies_that_differ_by_factors_have_a_logarithmic_axis(
+    slowest: float, is_logarithmic: bool
+) -> None:
+    rates = (8000, math.sqrt(8000 * slowest), slowest)
+    table = make_energy_table([make_run_row(rate, BOARDS[0], batch_size=1) for rate in rates])
+    chart = build_chart(table, "-energy")
+    low, middle, high = (point.left for point in read_marks(chart, "symbol"))
+    assert (high - middle == pytest.approx(middle - low, abs=0.2)) is is_logarithmic
+    assert ("Logarithmic axis." in chart.about) is is_logarithmic
 
 
 def test_board_spread_is_shaded_from_a_closed_run_though_an_open_one_needs_less_energy() -> None:
