@@ -95,8 +95,9 @@ def find_step_mw(ordered_mw: NDArray[np.int64]) -> float | None:
     counts = np.convolve(pairs, np.ones(STEP_WIDTH_MW, dtype=np.int64), mode="valid")
     if counts.max() < MIN_STEPS:
         return None
-    # Multiples of the step are as frequent as the step itself.
-    frequent = int(np.argmax(counts >= FREQUENT_SHARE * counts.max()))
-    first = frequent + int(counts[frequent : frequent + 2 * STEP_WIDTH_MW].argmax())
-    near = np.arange(first, first + STEP_WIDTH_MW)
-    return float(np.average(near, weights=pairs[near]))
+    # Multiples of the step are as frequent as the step itself, so the smallest frequent distance is
+    # the step. Windows that begin before its own hold a part of its distances.
+    smallest = int(np.argmax(counts >= FREQUENT_SHARE * counts.max()))
+    first = smallest + int(counts[smallest : smallest + STEP_WIDTH_MW].argmax())
+    window_mw = np.arange(first, first + STEP_WIDTH_MW)
+    return float(np.average(window_mw, weights=pairs[window_mw]))
