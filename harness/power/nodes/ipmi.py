@@ -53,6 +53,8 @@ class IpmiMeter(NodeMeter):
         self._program = program
         self._relay: _Relay | None = None
         self._pause = LoginPause()
+        self._refused_late = False
+        """Whether the last session was refused behind a repeated request."""
         self._stale = StaleDetector()
 
     @classmethod
@@ -99,11 +101,13 @@ class IpmiMeter(NodeMeter):
             self._relay = self._relay or _Relay(self._access.host, self._access.port or 623)
         except OSError as error:
             raise FeedError.from_network(error) from None
+        self._relay.begin_exchange()
         try:
             process = self._run_ipmitool(password, self._relay.port)
         except subprocess.TimeoutExpired:
             process = None
         if process and process.returncode == 0:
+            self._refused_late = False
             return parse_power_reading(process.stdout)
         if process and (match := COMPLETION_CODE.search(process.stderr)):
             code = int(match[1], 16)
@@ -113,6 +117,12 @@ class IpmiMeter(NodeMeter):
         if process is None or time.monotonic() - self._relay.last_answer_s > RETRY_S:
             self.close()
             raise FeedError("timeout", "it does not answer; check host, port and IPMI over LAN")
+        if self._relay.has_repeated and not self._refused_late:
+            # A BMC that answers late can refuse the repeated request instead of the password. A
+            # second such refusal counts, because more logins could lock the account.
+            self._refused_late = True
+            self.close()
+            raise FeedError("timeout", "it answers late; check its load and the network")
         self._pause.begin(time.monotonic())
         raise FeedError(
             "refused", "it refuses the session; check user, password, privilege and cipher"
@@ -176,6 +186,9 @@ class _Relay:
         self.port: int = self._inner.getsockname()[1]
         self.last_answer_s = float("-inf")
         """When the BMC last answered, on the monotonic clock."""
+        self.has_repeated = False
+        """Whether ipmitool sent a request before the answer to the last one."""
+        self._is_waiting = False
         self._client: tuple[str, int] | None = None
         self._closed = False
         self._threads = [
@@ -184,6 +197,10 @@ class _Relay:
         ]
         for thread in self._threads:
             thread.start()
+
+    def begin_exchange(self) -> None:
+        """Note that a new ipmitool starts."""
+        self.has_repeated = self._is_waiting = False
 
     def close(self) -> None:
         """Close both ports."""
@@ -202,6 +219,8 @@ class _Relay:
             with suppress(OSError):
                 datagram, self._client = self._inner.recvfrom(LARGEST_DATAGRAM)
                 if not self._closed:
+                    self.has_repeated |= self._is_waiting
+                    self._is_waiting = True
                     self._outer.send(datagram)
 
     def _pass_answers(self) -> None:
@@ -211,4 +230,5 @@ class _Relay:
                 datagram = self._outer.recv(LARGEST_DATAGRAM)
                 if datagram and self._client:
                     self.last_answer_s = time.monotonic()
+                    self._is_waiting = False
                     self._inner.sendto(datagram, self._client)

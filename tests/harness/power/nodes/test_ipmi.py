@@ -1,11 +1,14 @@
 """The IPMI meter: ipmitool against pyghmi's server (tests/support/meters/bmc.py)."""
 
 import shutil
+import socket
 import stat
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -114,6 +117,54 @@ def test_a_changed_password_is_refused_once_and_not_tried_again_at_once(bmc, met
     after_s = time.monotonic() + feed_module.LOGIN_PAUSE_S
     monkeypatch.setattr(ipmi, "time", SimpleNamespace(monotonic=lambda: after_s))
     assert read_one(meter).status == "ok"
+
+
+@pytest.mark.parametrize(
+    ("requests", "statuses"),
+    [(1, ["refused", "refused"]), (2, ["timeout", "refused", "refused"])],
+)
+def test_a_session_refused_behind_a_repeated_request_counts_the_second_time(
+    requests: int, statuses: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A program in place of ipmitool sends requests, waits for an answer and fails."""
+    program = tmp_path / "ipmitool"
+    program.write_text(
+        f"#!{sys.executable}\nimport socket, sys\n"
+        "port = int(sys.argv[sys.argv.index('-p') + 1])\n"
+        "end = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+        f"for _ in range({requests}): end.sendto(b'request', ('127.0.0.1', port))\n"
+        "end.recv(100)\n"
+        "sys.exit(1)\n"
+    )
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    (tmp_path / "password").write_text("secret")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
+        server.bind(("127.0.0.1", 0))
+        threading.Thread(target=answer_last_requests, args=(server, requests), daemon=True).start()
+        meter = ipmi.IpmiMeter(
+            MeterAccess(
+                "bmc",
+                "ipmi",
+                {"node": ""},
+                "127.0.0.1",
+                server.getsockname()[1],
+                {"user": USER},
+                {"password_file": str(tmp_path / "password")},
+            ),
+            str(program),
+        )
+        assert [read_one(meter).status for _ in statuses] == statuses
+        meter.close()
+
+
+def answer_last_requests(server: socket.socket, requests: int) -> None:
+    """Answer the last of each so many requests."""
+    with suppress(OSError):
+        while True:
+            for _ in range(requests):
+                _, client = server.recvfrom(100)
+            server.sendto(b"answer", client)
 
 
 def count_commands(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
