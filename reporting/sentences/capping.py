@@ -37,7 +37,7 @@ class Change:
     percent: float
     ci95: tuple[float, float] | None
     counts: bool
-    """Whether the interval excludes zero and the change exceeds the board spread."""
+    """Whether the change exceeds its interval, or those of both figures, and the board spread."""
 
 
 @dataclass(frozen=True)

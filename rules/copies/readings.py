@@ -23,8 +23,10 @@ STEP_DISTANCES_MW = (60, 800)
 STEP_WIDTH_MW = 6
 """Width of the range of distances that count as one step."""
 MIN_STEPS = 30
-FREQUENT_SHARE = 0.5
-"""Share of the pairs of the most frequent distance from which a distance counts as frequent."""
+FREQUENT_SHARE = 0.7
+"""Share of the pairs of the most frequent distance from which a distance counts as frequent. The
+offset of two grids of one step has half the pairs of the step; twice the step has nearly as many as
+the step."""
 
 
 def find_copied_sequences(columns: Sequence[Floats]) -> Ints:

@@ -281,13 +281,17 @@ def test_step_is_that_of_the_readings() -> None:
     assert find_step_mw(np.array([690_000, 690_400])) is None
 
 
-def test_step_is_found_on_two_grids() -> None:
-    """Two grids half a step apart, as the readings of a server with one request in flight: most
-    neighbours are half a step apart, and most pairs are not."""
-    random = np.random.default_rng(0)
-    first, second = (np.unique(random.integers(0, 400, 300)) * 326 for _ in range(2))
-    readings = np.sort(np.concatenate([first, second + random.integers(150, 175, len(second))]))
-    assert find_step_mw(readings) == pytest.approx(326, abs=1)
+@pytest.mark.parametrize("offset_mw", [70, 140, 150, 250])
+@pytest.mark.parametrize("scatter_mw", [1, 25])
+def test_step_is_found_on_two_grids(offset_mw: int, scatter_mw: int) -> None:
+    """The readings of a server with one request in flight lie on two grids: most neighbours are on
+    different ones."""
+    for seed in range(20):
+        random = np.random.default_rng(seed)
+        first, second = (np.unique(random.integers(0, 400, 300)) * 326 for _ in range(2))
+        scatter = random.integers(0, scatter_mw, len(second))
+        readings = np.sort(np.concatenate([first, second + offset_mw + scatter]))
+        assert find_step_mw(readings) == pytest.approx(326, abs=1)
 
 
 def test_value_that_is_hidden_from_half_the_run_shows_in_the_other() -> None:

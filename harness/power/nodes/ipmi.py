@@ -54,7 +54,7 @@ class IpmiMeter(NodeMeter):
         self._relay: _Relay | None = None
         self._pause = LoginPause()
         self._refused_late = False
-        """Whether the last session was refused behind a repeated request."""
+        """Whether a session was refused behind a repeated request, since the last accepted one."""
         self._stale = StaleDetector()
 
     @classmethod
@@ -110,6 +110,7 @@ class IpmiMeter(NodeMeter):
             self._refused_late = False
             return parse_power_reading(process.stdout)
         if process and (match := COMPLETION_CODE.search(process.stderr)):
+            self._refused_late = False
             code = int(match[1], 16)
             if code in REFUSED_CODES:
                 raise FeedError("refused", "the user may not read power; raise privilege")
@@ -122,7 +123,10 @@ class IpmiMeter(NodeMeter):
             # second such refusal counts, because more logins could lock the account.
             self._refused_late = True
             self.close()
-            raise FeedError("timeout", "it answers late; check its load and the network")
+            raise FeedError(
+                "timeout",
+                "it answers late and refuses the session; check its load, user and password",
+            )
         self._pause.begin(time.monotonic())
         raise FeedError(
             "refused", "it refuses the session; check user, password, privilege and cipher"

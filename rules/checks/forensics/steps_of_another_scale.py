@@ -1,10 +1,10 @@
 """The steps of the power readings have another size than those of the board
 
 ## What it does
-Determines the step of each H200's sensor from the distances between all readings under load. The
-step is the smallest distance of 60 to 800 mW that at least half as many pairs have as the most
-frequent one. It must lie between 312 and 334 mW. If no distance is frequent (fewer than 30 pairs
-within 6 mW), the rule does not apply.
+Determines the step of each H200's sensor from the distances between all readings under load: the
+smallest distance of 60 to 800 mW that has at least 70 % as many pairs as the most frequent one. The
+step must lie between 312 and 334 mW. If no distance is frequent (fewer than 30 pairs within 6 mW),
+the rule does not apply.
 
 ## Why it is bad
 Scaled readings are not the power that the board drew.

@@ -119,52 +119,68 @@ def test_a_changed_password_is_refused_once_and_not_tried_again_at_once(bmc, met
     assert read_one(meter).status == "ok"
 
 
+class FailingSession:
+    """A program in place of ipmitool: it sends requests, waits for an answer and fails. While the
+    file `reading` exists, it prints this file instead."""
+
+    def __init__(self, directory: Path, requests: int) -> None:
+        self.reading = directory / "reading"
+        program = directory / "ipmitool"
+        program.write_text(
+            f"#!{sys.executable}\nimport pathlib, socket, sys\n"
+            f"reading = pathlib.Path({str(self.reading)!r})\n"
+            "if reading.exists():\n    sys.exit(print(reading.read_text()))\n"
+            "address = '127.0.0.1', int(sys.argv[sys.argv.index('-p') + 1])\n"
+            "end = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+            f"for _ in range({requests}):\n    end.sendto(b'request', address)\n"
+            "end.recv(100)\nsys.exit(1)\n"
+        )
+        program.chmod(program.stat().st_mode | stat.S_IXUSR)
+        password_file = directory / "password"
+        password_file.write_text("secret")
+        self.server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.server.bind(("127.0.0.1", 0))
+        threading.Thread(target=self._answer, args=(requests,), daemon=True).start()
+        port = self.server.getsockname()[1]
+        secrets = {"password_file": str(password_file)}
+        entry = MeterAccess("bmc", "ipmi", {"node": ""}, "127.0.0.1", port, {"user": USER}, secrets)
+        self.meter = ipmi.IpmiMeter(entry, str(program))
+
+    def _answer(self, requests: int) -> None:
+        """Answer the last of each so many requests."""
+        with suppress(OSError):
+            while True:
+                for _ in range(requests):
+                    _, client = self.server.recvfrom(100)
+                self.server.sendto(b"answer", client)
+
+    def close(self) -> None:
+        self.meter.close()
+        self.server.close()
+
+
 @pytest.mark.parametrize(
     ("requests", "statuses"),
     [(1, ["refused", "refused"]), (2, ["timeout", "refused", "refused"])],
 )
 def test_a_session_refused_behind_a_repeated_request_counts_the_second_time(
-    requests: int, statuses: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    requests: int, statuses: list[str], tmp_path: Path
 ) -> None:
-    """A program in place of ipmitool sends requests, waits for an answer and fails."""
-    program = tmp_path / "ipmitool"
-    program.write_text(
-        f"#!{sys.executable}\nimport socket, sys\n"
-        "port = int(sys.argv[sys.argv.index('-p') + 1])\n"
-        "end = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
-        f"for _ in range({requests}): end.sendto(b'request', ('127.0.0.1', port))\n"
-        "end.recv(100)\n"
-        "sys.exit(1)\n"
-    )
-    program.chmod(program.stat().st_mode | stat.S_IXUSR)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    (tmp_path / "password").write_text("secret")
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
-        server.bind(("127.0.0.1", 0))
-        threading.Thread(target=answer_last_requests, args=(server, requests), daemon=True).start()
-        meter = ipmi.IpmiMeter(
-            MeterAccess(
-                "bmc",
-                "ipmi",
-                {"node": ""},
-                "127.0.0.1",
-                server.getsockname()[1],
-                {"user": USER},
-                {"password_file": str(tmp_path / "password")},
-            ),
-            str(program),
-        )
-        assert [read_one(meter).status for _ in statuses] == statuses
-        meter.close()
+    session = FailingSession(tmp_path, requests)
+    assert [read_one(session.meter).status for _ in statuses] == statuses
+    session.close()
 
 
-def answer_last_requests(server: socket.socket, requests: int) -> None:
-    """Answer the last of each so many requests."""
-    with suppress(OSError):
-        while True:
-            for _ in range(requests):
-                _, client = server.recvfrom(100)
-            server.sendto(b"answer", client)
+def test_a_reading_between_two_late_refusals_shows_that_the_password_is_right(
+    tmp_path: Path,
+) -> None:
+    session = FailingSession(tmp_path, requests=2)
+    assert read_one(session.meter).status == "timeout"
+    session.reading.write_text(READING.hex(" "))
+    assert read_one(session.meter).status == "ok"
+    session.reading.unlink()
+    assert read_one(session.meter).status == "timeout"
+    session.close()
 
 
 def count_commands(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
