@@ -121,15 +121,17 @@ def test_a_changed_password_is_refused_once_and_not_tried_again_at_once(bmc, met
 
 class FailingSession:
     """A program in place of ipmitool: it sends requests, waits for an answer and fails. While the
-    file `reading` exists, it prints this file instead."""
+    file `output` exists, it prints this file instead, and fails if it has a completion code."""
 
     def __init__(self, directory: Path, requests: int) -> None:
-        self.reading = directory / "reading"
+        self.output = directory / "output"
         program = directory / "ipmitool"
         program.write_text(
             f"#!{sys.executable}\nimport pathlib, socket, sys\n"
-            f"reading = pathlib.Path({str(self.reading)!r})\n"
-            "if reading.exists():\n    sys.exit(print(reading.read_text()))\n"
+            f"output = pathlib.Path({str(self.output)!r})\n"
+            "if output.exists():\n"
+            "    text = output.read_text()\n"
+            "    sys.exit(text if 'rsp=' in text else print(text))\n"
             "address = '127.0.0.1', int(sys.argv[sys.argv.index('-p') + 1])\n"
             "end = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
             f"for _ in range({requests}):\n    end.sendto(b'request', address)\n"
@@ -171,14 +173,21 @@ def test_a_session_refused_behind_a_repeated_request_counts_the_second_time(
     session.close()
 
 
-def test_a_reading_between_two_late_refusals_shows_that_the_password_is_right(
-    tmp_path: Path,
+@pytest.mark.parametrize(
+    ("output", "status"),
+    [
+        ("dc 5e 01 64 00 f4 01 54 01 00 00 00 60 e8 03 00 00 40", "ok"),
+        ("Unable to send RAW command (channel=0x0 netfn=0x2c lun=0x0 cmd=0x2 rsp=0xc1)", "absent"),
+    ],
+)
+def test_an_accepted_session_between_two_late_refusals_shows_that_the_password_is_right(
+    output: str, status: str, tmp_path: Path
 ) -> None:
     session = FailingSession(tmp_path, requests=2)
     assert read_one(session.meter).status == "timeout"
-    session.reading.write_text(READING.hex(" "))
-    assert read_one(session.meter).status == "ok"
-    session.reading.unlink()
+    session.output.write_text(output)
+    assert read_one(session.meter).status == status
+    session.output.unlink()
     assert read_one(session.meter).status == "timeout"
     session.close()
 
