@@ -12,7 +12,14 @@ from rules.contract import RequestSet
 Choice = tuple[str | bool | None, ...]
 """The values that a setting may have."""
 PRECISION_SETTINGS = frozenset(
-    {"autocast", "fabric_precision", "fp8_linear", "loss_scaling", "residual_stream"}
+    {
+        "autocast",
+        "fabric_precision",
+        "fp8_linear",
+        "loss_scaling",
+        "quantization",
+        "residual_stream",
+    }
 )
 """The settings of the reference implementations that make up the precision of a variant."""
 

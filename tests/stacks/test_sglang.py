@@ -180,6 +180,17 @@ def test_a_variant_is_a_choice_of_arguments(variant: str, expected: set[str], ab
     assert not [argument for argument in arguments if argument.startswith(absent)]
 
 
+def test_precision_variants_differ_in_quantization_only() -> None:
+    variants = DEFINED.precision_variants
+    requests = RequestSet(1024, 512, concurrency=1000)
+    tuned, fp8 = (
+        set(make_command_line(make_job("cuda:0", requests, variant=variant), H200_BYTES)[0])
+        for variant in variants
+    )
+    assert variants == ("tuned", "fp8")
+    assert tuned ^ fp8 == {"--quantization=fp8"}
+
+
 def test_several_accelerators_are_replicas_or_parts_of_one_server() -> None:
     request_set = RequestSet(1024, 512, concurrency=1000)
     replicas, _ = make_command_line(make_job("cuda:0", request_set, accelerators=4), H200_BYTES)
