@@ -20,7 +20,6 @@ batch. Several GPUs share the model by FSDP2. A block is then the
 unit of sharding and, in every variant, of compilation.
 """
 
-import math
 import os
 import sys
 import tempfile
@@ -64,11 +63,10 @@ SMOKE_LAYER = {
     "intermediate_size": 128,
 }
 SMOKE_MODEL = {"n_layer": 2, "padded_vocab_size": 512, **SMOKE_LAYER}
-MIN_RESIDENT_BATCHES = 4  # of random tokens
-MIN_RESIDENT_TOKENS = 65_536
-"""With fewer random tokens, the model knows them by heart before the last epoch. With four
-sequences, the loss fell to 0.003 on an H200, and the SM clock under the cap fell by 5 %. With 16 at
-a batch of 2, the loss fell to 5, and throughput by 1.4 %."""
+RESIDENT_BATCHES = 512
+"""The batches of random tokens. A run on an H200 has 264 steps at a batch of 4 in bf16, and 968 at
+a batch of 1 in FP8. If few batches are repeated, the model learns them by heart, and throughput at
+the cap falls with the loss: by 4 % with four sequences, and by 2.5 % with 16 at a batch of 2."""
 # A low rate: the loss must fall, quality is not measured.
 ADAMW = {"lr": 1e-4, "weight_decay": 0.1, "betas": (0.9, 0.95)}
 MAYR_LEARNING_RATE = 2e-4
@@ -146,14 +144,8 @@ def make_tokens(job: Job, config: Config) -> Tensor:
     if job.corpus:
         return load_corpus_batches(job, config.block_size, config.padded_vocab_size)
     random = torch.Generator().manual_seed(job.seed + 1 + job.rank)  # other tokens on every rank
-    batches = count_resident_batches(job.batch_size, config.block_size)
-    shape = (batches, job.batch_size, config.block_size + 1)
+    shape = (RESIDENT_BATCHES, job.batch_size, config.block_size + 1)
     return torch.randint(config.padded_vocab_size, shape, generator=random, dtype=torch.int32)
-
-
-def count_resident_batches(batch_size: int, sequence: int) -> int:
-    """Return the number of batches of random tokens that a rank repeats."""
-    return max(MIN_RESIDENT_BATCHES, math.ceil(MIN_RESIDENT_TOKENS / (batch_size * sequence)))
 
 
 def describe_settings(job: Job, config: Config, resident_batches: int) -> Settings:

@@ -69,6 +69,9 @@ class RunSummary(BundleSummary):
     """Items/s and mean power in W, both per accelerator, of each scored epoch."""
     first_losses: tuple[float, ...]
     """Finite losses of the first `FIRST_STEPS` steps. Empty if the bundle does not list so many."""
+    resident_batches: object
+    """How many different batches the implementation repeats, as the bundle states it. The seed
+    alone does not decide the input. None if the bundle does not state it."""
     inputs: tuple[str, ...]
     """Hashes of a part of the input of each rank; empty if one is not recorded."""
     epoch_losses: tuple[float, ...]
@@ -115,6 +118,7 @@ def summarize(
             for epoch in figures.scored_epochs
         ),
         first_losses=_first_losses(bundle),
+        resident_batches=bundle.implementation.settings.get("resident_batches"),
         inputs=_inputs(bundle),
         epoch_losses=tuple(
             epoch.loss
@@ -237,6 +241,11 @@ def _source(environment: EnvironmentDeclaration) -> tuple[str, str] | None:
     if git is None or git.dirty is not False or not git.commit:
         return None
     return git.commit, environment.source_sha256
+
+
+def input_key(run: RunSummary) -> tuple[object, ...]:
+    """Equal for runs of any center that have the same input."""
+    return (*run.comparison_key[1:], run.seed, run.resident_batches)
 
 
 def _inputs(bundle: Bundle) -> tuple[str, ...]:

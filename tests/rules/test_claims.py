@@ -365,6 +365,7 @@ def test_first_losses_of_equal_seeds_agree_but_for_rounding() -> None:
     assert list_reported_runs("X116", run, replace(far, seed=99)) == []
     assert list_reported_runs("X116", run, replace(far, standing="demo")) == []
     assert list_reported_runs("X116", run, replace(far, first_losses=())) == []
+    assert list_reported_runs("X116", run, replace(far, resident_batches=512)) == []
     third = make_repeat("c", first_losses=close)
     assert list_reported_runs("X116", run, far, third) == ["b"]
 

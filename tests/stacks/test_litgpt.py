@@ -99,14 +99,14 @@ def test_every_optimiser_step_is_one_window(variant: str, monkeypatch: pytest.Mo
         pretrain, "save_checkpoint", lambda *_: pytest.fail("LitGPT saved a checkpoint")
     )
     monkeypatch.setattr(reference, "WARMUP_STEPS", 0)
-    monkeypatch.setattr(reference, "MIN_RESIDENT_TOKENS", 0)
+    monkeypatch.setattr(reference, "RESIDENT_BATCHES", 4)
     monkeypatch.setitem(reference.ADAMW, "lr", 0.01)
     monkeypatch.setattr(reference, "MAYR_LEARNING_RATE", 0.01)
     # Two micro-batches a step.
     batch = 2 * reference.MAYR_MICRO_BATCH if variant == "mayr" else BATCH
     built, recorder = (
         reference.build(replace(JOB, variant=variant, batch_size=batch)),
-        Steps(3 * reference.MIN_RESIDENT_BATCHES),
+        Steps(3 * reference.RESIDENT_BATCHES),
     )
     built.run(recorder)
     assert (
@@ -115,8 +115,8 @@ def test_every_optimiser_step_is_one_window(variant: str, monkeypatch: pytest.Mo
         and not recorder.is_open
     )
     losses = [float(loss) for loss in recorder.losses]
-    assert sum(losses[-reference.MIN_RESIDENT_BATCHES :]) < 0.9 * sum(
-        losses[: reference.MIN_RESIDENT_BATCHES]
+    assert sum(losses[-reference.RESIDENT_BATCHES :]) < 0.9 * sum(
+        losses[: reference.RESIDENT_BATCHES]
     )  # it learns them by heart
     assert not any(loss.requires_grad for loss in recorder.losses)
     assert (built.parameters, built.precision) == (
@@ -131,14 +131,16 @@ def test_every_optimiser_step_is_one_window(variant: str, monkeypatch: pytest.Mo
     assert built.settings["gradient_clipping"] == (1.0 if clips else None)
 
 
-@pytest.mark.parametrize(
-    ("batch_size", "sequence", "batches"),
-    [(1, 4096, 16), (3, 4096, 6), (4, 4096, 4), (16, 4096, 4), (16, 512, 8)],
-)
-def test_small_batches_have_as_many_random_tokens_as_the_default(
-    batch_size: int, sequence: int, batches: int
+def test_inputs_of_a_seed_begin_with_those_of_fewer_batches(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    assert reference.count_resident_batches(batch_size, sequence) == batches
+    config = reference.make_config("smoke")
+    tokens = reference.make_tokens(JOB, config)
+    assert tokens.shape == (512, BATCH, SEQUENCE + 1)
+    # No batch comes twice.
+    assert len(tokens.flatten(1).unique(dim=0)) == 512
+    monkeypatch.setattr(reference, "RESIDENT_BATCHES", 4)
+    assert torch.equal(reference.make_tokens(JOB, config), tokens[:4])
 
 
 def test_precision_variants_differ_in_precision_settings_only() -> None:

@@ -1,10 +1,10 @@
 """Input differs from that of other runs with the same seed
 
 ## What it does
-Compares the hash of a part of the synthetic input of each rank between runs of equal configuration
-and seed, of any center. It reports every run whose hashes differ from those of most other runs of
-the group, or both of two. Bundles of rule books before 1.6.0 have no hashes, and demos are not
-compared.
+Compares the hash of a part of the synthetic input of each rank between runs of equal configuration,
+seed and number of resident batches, of any center. It reports every run whose hashes differ from
+those of most other runs of the group, or both of two. Bundles of rule books before 1.6.0 have no
+hashes, and demos are not compared.
 
 ## Why it is bad
 The seed decides the input. Other input comes from another seed, batch size or data type than
@@ -27,7 +27,7 @@ from pathlib import Path
 from rules.bundle_format.table import RESULT
 from rules.finding import Severity, Violation
 from rules.rule import RoundRule
-from rules.run_summary import RunSummary
+from rules.run_summary import RunSummary, input_key
 
 RULE = RoundRule(__name__, "X121", Severity.WARNING, added="1.6.0")
 
@@ -37,8 +37,7 @@ def check(runs: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
     groups: dict[tuple[object, ...], list[RunSummary]] = {}
     for run in runs:
         if run.inputs and run.standing != "demo":
-            # Everything that decides the input, but not the center.
-            groups.setdefault((*run.comparison_key[1:], run.seed), []).append(run)
+            groups.setdefault(input_key(run), []).append(run)
     for group in groups.values():
         counts = Counter(run.inputs for run in group)
         usual, count = counts.most_common(1)[0]

@@ -2,8 +2,8 @@
 
 ## What it does
 Compares the losses of the first eight steps between runs of equal configuration and seed: workload,
-size, variant, precision, batch size, boards, implementation and its options, of any center. The
-rule reports a run if, against the median of the other runs,
+size, variant, precision, batch size, number of resident batches, boards, implementation and its
+options, of any center. The rule reports a run if, against the median of the other runs,
 
 - the mean of the eight losses differs by more than 1 %; or
 - the correlation of the seven changes from step to step is below 0.9.
@@ -37,7 +37,7 @@ from rules.bundle_format.table import RESULT
 from rules.finding import Severity, Violation
 from rules.metrics.power.series import correlate_lagged
 from rules.rule import RoundRule
-from rules.run_summary import RunSummary
+from rules.run_summary import RunSummary, input_key
 
 Losses = NDArray[np.float64]
 
@@ -54,8 +54,7 @@ def check(runs: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
     groups: dict[tuple[object, ...], list[RunSummary]] = {}
     for run in runs:
         if run.first_losses and run.standing != "demo":
-            # Everything that decides the losses, but not the center.
-            groups.setdefault((*run.comparison_key[1:], run.seed), []).append(run)
+            groups.setdefault(input_key(run), []).append(run)
     for group in groups.values():
         if len(group) > 1:
             yield from _compare(sorted(group, key=lambda run: run.path))
@@ -80,9 +79,11 @@ def _compare(group: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
 
 
 def have_equal_origin(run: RunSummary, other: RunSummary) -> bool:
-    """Whether the first losses of two runs of one configuration and seed agree, or one of the runs
-    does not list them."""
+    """Whether the first losses of two runs of one configuration and seed agree, or cannot be
+    compared: one of the runs does not list them, or they repeat other numbers of batches."""
     if not run.first_losses or not other.first_losses:
+        return True
+    if run.resident_batches != other.resident_batches:
         return True
     losses, usual = np.array(run.first_losses), np.array(other.first_losses)
     difference, correlation = _compare_losses(losses, usual)
