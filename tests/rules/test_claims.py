@@ -16,6 +16,7 @@ from support.mutation_cases import read_measured
 from support.rules.round_runs import list_reported_runs, make_other_summary, make_summary
 
 from rules.bundle import Bundle
+from rules.checks.across.losses_contradict_seed import have_equal_origin
 from rules.known_results import KNOWN_CAP_W, KNOWN_RESULTS, KnownResult
 from rules.metrics.run import mean_clocks
 from rules.registry import rules_by_id
@@ -365,9 +366,21 @@ def test_first_losses_of_equal_seeds_agree_but_for_rounding() -> None:
     assert list_reported_runs("X116", run, replace(far, seed=99)) == []
     assert list_reported_runs("X116", run, replace(far, standing="demo")) == []
     assert list_reported_runs("X116", run, replace(far, first_losses=())) == []
-    assert list_reported_runs("X116", run, replace(far, resident_batches=512)) == []
     third = make_repeat("c", first_losses=close)
     assert list_reported_runs("X116", run, far, third) == ["b"]
+
+
+def test_runs_with_other_numbers_of_resident_batches_are_not_compared() -> None:
+    run = replace(make_summary("a", 700), first_losses=FIRST_LOSSES)
+    far = make_repeat("b", first_losses=tuple(loss * 1.02 for loss in FIRST_LOSSES))
+    assert not have_equal_origin(run, far)
+    more_batches = replace(far, resident_batches=512)
+    assert have_equal_origin(run, more_batches)
+    assert list_reported_runs("X116", run, more_batches) == []
+    other_input = make_repeat("b", inputs=("1",))
+    run = replace(run, inputs=("0",))
+    assert list_reported_runs("X121", run, other_input) == ["a", "b"]
+    assert list_reported_runs("X121", run, replace(other_input, resident_batches=512)) == []
 
 
 def test_losses_that_do_not_change_agree_with_none() -> None:
