@@ -64,9 +64,10 @@ SMOKE_LAYER = {
 }
 SMOKE_MODEL = {"n_layer": 2, "padded_vocab_size": 512, **SMOKE_LAYER}
 RESIDENT_BATCHES = 512
-"""The batches of random tokens. A run on an H200 has 264 steps at a batch of 4 in bf16, and 968 at
-a batch of 1 in FP8. If few batches are repeated, the model learns them by heart, and throughput at
-the cap falls with the loss: by 4 % with four sequences, and by 2.5 % with 16 at a batch of 2."""
+"""The number of batches of random tokens. On an H200, the epochs of a run have 264 steps at a batch
+of 4 in bf16, and 968 at a batch of 1 in FP8; warm-up and calibration come before. A model that
+repeats few batches learns them by heart, and throughput at the cap falls with the loss: by 4 % with
+four sequences, and by 2.5 % with 16 at a batch of 2."""
 # A low rate: the loss must fall, quality is not measured.
 ADAMW = {"lr": 1e-4, "weight_decay": 0.1, "betas": (0.9, 0.95)}
 MAYR_LEARNING_RATE = 2e-4

@@ -69,9 +69,9 @@ class RunSummary(BundleSummary):
     """Items/s and mean power in W, both per accelerator, of each scored epoch."""
     first_losses: tuple[float, ...]
     """Finite losses of the first `FIRST_STEPS` steps. Empty if the bundle does not list so many."""
-    resident_batches: object
-    """How many different batches the implementation repeats, as the bundle states it. The seed
-    alone does not decide the input. None if the bundle does not state it."""
+    resident_batches: str | float | bool | None
+    """The number of batches that the implementation repeats, as the bundle states it; None if it
+    does not. Input depends on it and on the seed."""
     inputs: tuple[str, ...]
     """Hashes of a part of the input of each rank; empty if one is not recorded."""
     epoch_losses: tuple[float, ...]
@@ -161,6 +161,12 @@ def submission_key(bundle: Bundle) -> tuple[object, ...]:
     return (bundle.path.parent, bundle.system_declaration.name, *setting, *configuration)
 
 
+def input_key(run: RunSummary) -> tuple[object, ...]:
+    """Equal for runs of any center with equal configuration, seed and number of resident batches.
+    They have the same input and, apart from rounding, the same first losses."""
+    return (*run.comparison_key[1:], run.seed, run.resident_batches)
+
+
 def read_configuration(bundle: Bundle) -> tuple[tuple[object, ...], tuple[object, ...]]:
     """What ran on how many boards of which kind (`RunSummary.setting`), and the other settings that
     decide performance. Seed, length of an epoch and the UUIDs of the boards are not part of it."""
@@ -241,11 +247,6 @@ def _source(environment: EnvironmentDeclaration) -> tuple[str, str] | None:
     if git is None or git.dirty is not False or not git.commit:
         return None
     return git.commit, environment.source_sha256
-
-
-def input_key(run: RunSummary) -> tuple[object, ...]:
-    """Equal for runs of any center that have the same input."""
-    return (*run.comparison_key[1:], run.seed, run.resident_batches)
 
 
 def _inputs(bundle: Bundle) -> tuple[str, ...]:

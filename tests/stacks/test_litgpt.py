@@ -131,14 +131,14 @@ def test_every_optimiser_step_is_one_window(variant: str, monkeypatch: pytest.Mo
     assert built.settings["gradient_clipping"] == (1.0 if clips else None)
 
 
-def test_inputs_of_a_seed_begin_with_those_of_fewer_batches(
+def test_tokens_of_a_seed_begin_with_those_of_fewer_batches(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    config = reference.make_config("smoke")
+    config, batches = reference.make_config("smoke"), reference.RESIDENT_BATCHES
     tokens = reference.make_tokens(JOB, config)
-    assert tokens.shape == (512, BATCH, SEQUENCE + 1)
+    assert tokens.shape == (batches, BATCH, SEQUENCE + 1)
     # No batch comes twice.
-    assert len(tokens.flatten(1).unique(dim=0)) == 512
+    assert len(tokens.flatten(1).unique(dim=0)) == batches
     monkeypatch.setattr(reference, "RESIDENT_BATCHES", 4)
     assert torch.equal(reference.make_tokens(JOB, config), tokens[:4])
 

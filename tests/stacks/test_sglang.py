@@ -33,7 +33,7 @@ from reference.llama3_8b_serve import (
     sum_generated_tokens,
 )
 from rules.contract import Built, Job, RequestSet
-from rules.workloads import Size, workloads
+from rules.workloads import PRECISION_SETTINGS, Size, workloads
 
 DEFINED = workloads()["llama3-8b-serve"]
 CONFIGS = {"full": LLAMA3_8B, "smoke": LLAMA3_8B | SMOKE}
@@ -189,6 +189,7 @@ def test_precision_variants_differ_in_quantization_only() -> None:
     )
     assert variants == ("tuned", "fp8")
     assert tuned ^ fp8 == {"--quantization=fp8"}
+    assert "quantization" in PRECISION_SETTINGS
 
 
 def test_several_accelerators_are_replicas_or_parts_of_one_server() -> None:

@@ -7,9 +7,9 @@ those of most other runs of the group, or both of two. Bundles of rule books bef
 hashes, and demos are not compared.
 
 ## Why it is bad
-The seed decides the input. Other input comes from another seed, batch size or data type than
-declared. A reviewer who chose the seed (`bench-submit reproduce --seed`) then knows that the run
-was not made with it.
+Seed and number of resident batches decide the input. Other input comes from another seed, batch
+size or data type than declared. A reviewer who chose the seed (`bench-submit reproduce --seed`)
+then knows that the run was not made with it.
 
 ## What to do
 Submit the run with the seed that was used. If another version of torch makes other numbers from the

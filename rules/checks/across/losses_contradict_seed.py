@@ -12,9 +12,9 @@ With two runs it reports both. Bundles of older harnesses do not list the losses
 not compared. Demos are not compared either.
 
 ## Why it is bad
-The seed decides the input and the initial weights. The same code then computes the same losses,
-apart from the order of additions. Other losses come from another batch size, precision, model or
-seed than declared, or they were invented.
+Seed and number of resident batches decide the input, and the seed decides the initial weights. The
+same code then computes the same losses, apart from the order of additions. Other losses come from
+another batch size, precision, model or seed than declared, or they were invented.
 
 ## What to do
 Submit the losses as the run recorded them, with the seed that was used. If versions of packages
@@ -79,11 +79,11 @@ def _compare(group: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
 
 
 def have_equal_origin(run: RunSummary, other: RunSummary) -> bool:
-    """Whether the first losses of two runs of one configuration and seed agree, or cannot be
-    compared: one of the runs does not list them, or they repeat other numbers of batches."""
-    if not run.first_losses or not other.first_losses:
-        return True
-    if run.resident_batches != other.resident_batches:
+    """Whether the first losses of two runs of one configuration and seed agree. Also true if they
+    cannot be compared: a run does not list its losses, or the numbers of resident batches
+    differ."""
+    has_other_input = run.resident_batches != other.resident_batches
+    if has_other_input or not run.first_losses or not other.first_losses:
         return True
     losses, usual = np.array(run.first_losses), np.array(other.first_losses)
     difference, correlation = _compare_losses(losses, usual)

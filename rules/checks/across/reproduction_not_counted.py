@@ -8,7 +8,8 @@ Looks at bundles whose result.json has `reproduces`. The rule reports such a bun
 - it shares an accelerator with the original, by UUID. Demos are left out here, because simulated
   boards share their names;
 - it has the seed of the original, and their first losses contradict each other by the measure of
-  X116. Bundles of older harnesses do not list these losses.
+  X116. Bundles of older harnesses do not list these losses. Runs with different numbers of
+  resident batches are not compared.
 
 ## Why it is bad
 The run may be sound, but it does not support the original. A repetition by the same center or on
