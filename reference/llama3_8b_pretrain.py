@@ -68,7 +68,7 @@ RESIDENT_BATCHES = 512
 of 4 in bf16, and 968 at a batch of 1 in FP8; warm-up and calibration come before. A model that
 repeats few batches learns them by heart, and throughput at the cap falls with the loss: by 4 % with
 four sequences, and by 2.5 % with 16 at a batch of 2."""
-# A low rate: the loss must fall, quality is not measured.
+# A low rate, so that the loss stays finite. Quality is not measured.
 ADAMW = {"lr": 1e-4, "weight_decay": 0.1, "betas": (0.9, 0.95)}
 MAYR_LEARNING_RATE = 2e-4
 MAYR_MICRO_BATCH = 4
