@@ -13,7 +13,7 @@ noise (epsilon). Nothing is fetched; weights are made from the seed.
 In `baseline` and `tuned` the weights, activations and gradients of the network are bf16. AdamW
 keeps fp32 master weights and moments and copies the masters into the network after each step,
 because its updates are too small to be added in bf16. `baseline` is eager. `tuned` is compiled and
-channels_last.
+channels_last throughout (reference/channels_last.py).
 
 `mayr` has the settings of Mayr et al. (docs/mayr.md): weights, gradients and optimiser in fp32,
 eager, under fp16 autocast with a scaled loss.
@@ -27,6 +27,7 @@ from diffusers import AutoencoderKL, DDPMScheduler, UNet2DConditionModel
 from torch import Tensor, nn
 from transformers import CLIPTextConfig, CLIPTextModel
 
+from reference.channels_last import compute_in_channels_last
 from reference.training import Settings, count_parameters, hash_first_samples, wrap_network
 from rules.contract import Built, Job, Recorder
 from rules.workloads import workloads
@@ -195,10 +196,12 @@ def build(job: Job) -> Built:
     torch.backends.cudnn.benchmark = True  # all batches have one shape: time the algorithms once
     torch.manual_seed(job.seed)  # the same weights on every rank
     with device:
-        network = make_unet(job.size).to(memory_format=layout).train()
-        encoders: nn.Module | None = (
-            Encoders(job.size).to(memory_format=layout) if in_loop else None
-        )
+        network = make_unet(job.size).train()
+        encoders: nn.Module | None = Encoders(job.size) if in_loop else None
+    if tuned:
+        compute_in_channels_last(network)
+        if encoders is not None:
+            compute_in_channels_last(encoders)
     if job.variant == "mayr":
         learn = make_scaled_adamw(network, device)
     else:
@@ -293,6 +296,7 @@ def describe_settings(job: Job, in_loop: bool, compiled: bool) -> Settings:
         else "none: latents and embeddings are resident",
         "prediction_type": SCHEDULE["prediction_type"],
         "memory_format": "channels_last" if job.variant == "tuned" else "contiguous",
+        **({"group_norm": "by channel"} if job.variant == "tuned" else {}),
         "compiled": compiled,
         "resident_batches": RESIDENT_BATCHES,
     }
