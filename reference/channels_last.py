@@ -10,10 +10,15 @@ diffusers work against it:
 * A group norm sums over a few channels of all pixels. In channels_last these are short pieces of
   memory: 20 bytes for 10 channels in bf16. Sums over the pixels of each channel read whole rows,
   and the sums of a group follow from them without another pass. The gradients have the same form.
+
+Nearest-neighbour interpolation is replaced too. torch.compile of torch 2.13 for CPUs computes
+gradients of zero for what is in front of it. The gradient of repeated pixels is a sum, which needs
+no atomic additions either.
 """
 
 import torch
 from diffusers.models.transformers.transformer_2d import Transformer2DModel
+from diffusers.models.upsampling import Upsample2D
 from torch import Tensor, nn
 
 
@@ -45,14 +50,32 @@ class GroupNormByChannel(nn.Module):
         return (values * scales.view(by_channel) + shifts.view(by_channel)).to(inputs.dtype)
 
 
-def convert_group_norms(module: nn.Module) -> None:
-    """Replace every group norm inside `module` by one by channel with the same parameters, in
-    place."""
+class UpsampleByTwo(nn.Module):
+    """The convolution of `upsample` on an image of twice the height and width."""
+
+    def __init__(self, upsample: Upsample2D) -> None:
+        super().__init__()
+        self.conv = upsample.conv
+
+    def forward(self, inputs: Tensor, output_size: int | None = None) -> Tensor:
+        """Repeat each pixel of inputs of shape (batch, channels, height, width) in both directions
+        and convolve. Raises ValueError for an output of another size."""
+        if output_size is not None:
+            raise ValueError(f"output of {output_size} pixels: only twice the input is supported")
+        pixels = inputs[:, :, :, None, :, None].expand(-1, -1, -1, 2, -1, 2)
+        return self.conv(pixels.flatten(4, 5).flatten(2, 3))
+
+
+def replace_layers(module: nn.Module) -> None:
+    """Replace every group norm and every interpolation inside `module`, in place. The parameters
+    and their names stay the same."""
     for name, child in module.named_children():
         if type(child) is nn.GroupNorm:
             setattr(module, name, GroupNormByChannel(child))
+        elif type(child) is Upsample2D:
+            setattr(module, name, UpsampleByTwo(child))
         else:
-            convert_group_norms(child)
+            replace_layers(child)
 
 
 def arrange(tensor: Tensor) -> Tensor:
@@ -67,7 +90,7 @@ def compute_in_channels_last(network: nn.Module) -> None:
     forward pass with the operations before them.
     """
     network.to(memory_format=torch.channels_last)
-    convert_group_norms(network)
+    replace_layers(network)
     for module in network.modules():
         if isinstance(module, nn.Conv2d):
             module.register_forward_pre_hook(lambda _, inputs: (arrange(inputs[0]), *inputs[1:]))

@@ -1,15 +1,18 @@
-"""Linear layers that multiply in FP8 by `torch._scaled_mm`, with one scale a row.
+"""Linear layers that multiply in FP8 by `torch._scaled_mm`, with one scale a tensor.
 
 The product of the forward pass and the gradient of the inputs are in FP8, the gradient of the
-weight in bf16. All factors are rounded to e4m3. The scale of a row maps its largest magnitude to
-the largest number of the format and is computed anew in every step. The recipe `rowwise_with_gw_hp`
-of torchao is similar. Sums are fp32 and results bf16.
+weight in bf16, from inputs and gradients that were never rounded. Inputs and weights are rounded to
+e4m3, and gradients to e5m2, which has a larger range. Tensor cores keep partial sums in fewer bits
+than fp32. Results are bf16.
 
-A row is what a product sums over: a token, or an output of the weight. Its scale therefore needs
-one pass over the tensor, which torch.compile can fuse with the rounding and with the operations
-before it. A scale of the whole tensor needs two. The tensor cores of Hopper read both factors along
-the dimension that is summed over. In FP8, the gradient of the weight would therefore need
-transposed copies of inputs and gradients.
+The scale maps the largest magnitude of a tensor to the largest number of the format. For inputs
+and gradients it is the largest magnitude of the step before. So one pass over a tensor gives the
+rounded tensor and the largest magnitude for the next step, and torch.compile fuses this pass with
+the operations before it. Of weights it is that of the current step. The recipe `DelayedScaling` of
+NVIDIA's Transformer Engine is similar.
+
+The tensor cores of Hopper read both factors along the dimension that is summed over. In FP8, the
+gradient of the weight would therefore need transposed copies of inputs and gradients.
 """
 
 from typing import Any
@@ -17,67 +20,110 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-FP8 = torch.float8_e4m3fn
-LARGEST = torch.finfo(FP8).max
 MULTIPLE = 16
 """`torch._scaled_mm` needs every dimension of its factors to be a multiple of this on a GPU."""
-SMALLEST = 1e-12  # a row of zeros has a scale too
+HEADROOM = 2.0
+"""Up to this factor a tensor may grow from one step to the next before values are clamped."""
+FIRST_MAXIMUM = 16.0
+"""Taken for the largest magnitude before the first step. Both formats have more range than they
+need, so values of any usual magnitude are kept."""
+SMALLEST = 1e-12  # a tensor of zeros has a scale too
 
 
-def round_to_fp8(values: Tensor) -> tuple[Tensor, Tensor]:
-    """Return `values`, of shape (rows, columns), with each row times a scale, in FP8, and the
-    reciprocals of the scales: fp32, of shape (rows, 1)."""
-    values = values.float()
-    scales = LARGEST / values.abs().amax(1, keepdim=True).clamp(min=SMALLEST)
-    # The product of the largest value and the scale may round to more than `LARGEST`.
-    rounded = (values * scales).clamp(-LARGEST, LARGEST).to(FP8)
-    return rounded.contiguous(), scales.reciprocal()
+def round_to_fp8(values: Tensor, maximum: Tensor, data_type: torch.dtype) -> tuple[Tensor, Tensor]:
+    """Return `values` in FP8, times the scale that maps `maximum`, a scalar, to the largest number
+    of the format, and the reciprocal of the scale. Larger values are clamped."""
+    largest = torch.finfo(data_type).max
+    scale = largest / maximum.clamp(min=SMALLEST)
+    rounded = (values.float() * scale).clamp(-largest, largest).to(data_type)
+    return rounded.contiguous(), scale.reciprocal()
 
 
-def multiply(first: Tensor, second: Tensor, fast: bool) -> Tensor:
+def find_maximum(values: Tensor) -> Tensor:
+    """Return the largest magnitude of `values`, of shape (rows, columns), in fp32."""
+    # By row first: torch.compile computes this in the pass that normalises or rounds the rows.
+    return values.abs().amax(1).amax().float()
+
+
+def multiply(
+    first: Tensor,
+    first_maximum: Tensor,
+    second: Tensor,
+    second_maximum: Tensor,
+    first_type: torch.dtype = torch.float8_e4m3fn,
+    bias: Tensor | None = None,
+) -> Tensor:
     """Return `first` times the transpose of `second`, computed in FP8, in bf16: of shape (rows of
-    first, rows of second). `fast` lets the tensor cores keep partial sums in fewer bits."""
-    first_fp8, first_scales = round_to_fp8(first)
-    second_fp8, second_scales = round_to_fp8(second)
+    first, rows of second)."""
+    first_fp8, first_scale = round_to_fp8(first, first_maximum, first_type)
+    second_fp8, second_scale = round_to_fp8(second, second_maximum, torch.float8_e4m3fn)
     return torch._scaled_mm(
         first_fp8,
         second_fp8.t(),
-        first_scales,
-        second_scales.t(),
+        first_scale,
+        second_scale,
+        bias,
         out_dtype=torch.bfloat16,
-        use_fast_accum=fast,
+        use_fast_accum=True,
     )
 
 
 class Fp8Product(torch.autograd.Function):
     """The product of rows, of shape (rows, inputs) in bf16, and a transposed weight, of shape
-    (outputs, inputs)."""
+    (outputs, inputs), plus a bias in bf16.
+
+    `maxima` are the largest magnitudes of rows and gradient in the step before. What the backward
+    pass returns as their gradient are those of this step.
+    """
 
     @staticmethod
-    def forward(ctx: Any, rows: Tensor, weight: Tensor) -> Tensor:
-        ctx.save_for_backward(rows, weight)
-        return multiply(rows, weight, fast=True)
+    def forward(
+        ctx: Any, rows: Tensor, weight: Tensor, bias: Tensor | None, maxima: Tensor
+    ) -> Tensor:
+        weight_maximum = find_maximum(weight)
+        ctx.save_for_backward(rows, weight, maxima, weight_maximum, find_maximum(rows))
+        ctx.has_bias = bias is not None
+        return multiply(rows, maxima[0] * HEADROOM, weight, weight_maximum, bias=bias)
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor]:  # type: ignore[override]
-        rows, weight = ctx.saved_tensors
-        of_weight = gradient.t() @ rows
-        return multiply(gradient, weight.t(), fast=False), of_weight.to(weight.dtype)
+    def backward(  # type: ignore[override]
+        ctx: Any, gradient: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor | None, Tensor]:
+        rows, weight, maxima, weight_maximum, rows_maximum = ctx.saved_tensors
+        # First, so that torch.compile stores the gradient, and the sums below read it. It would
+        # compute the gradient again for them, which costs more.
+        of_weight = (gradient.t() @ rows).to(weight.dtype)
+        of_bias = gradient.sum(0) if ctx.has_bias else None
+        of_rows = multiply(
+            gradient,
+            maxima[1] * HEADROOM,
+            weight.t(),
+            weight_maximum,
+            first_type=torch.float8_e5m2,
+        )
+        return of_rows, of_weight, of_bias, torch.stack((rows_maximum, find_maximum(gradient)))
 
 
 class Fp8Linear(nn.Module):
-    """A linear layer with the parameters of `linear` that multiplies in FP8 and returns bf16."""
+    """A linear layer with the parameters of `linear` that multiplies in FP8 and returns bf16.
+
+    `update_maxima` must follow each backward pass.
+    """
 
     def __init__(self, linear: nn.Linear) -> None:
         super().__init__()
         self.weight, self.bias = linear.weight, linear.bias
+        # No parameter, which the optimiser would change, and no buffer, which DistributedDataParallel
+        # would copy from the first rank to the others.
+        self.maxima = torch.full(
+            (2,), FIRST_MAXIMUM, device=linear.weight.device, requires_grad=True
+        )
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Map inputs of shape (..., inputs) to (..., outputs)."""
         rows = inputs.to(torch.bfloat16).flatten(0, -2)
-        outputs = Fp8Product.apply(rows, self.weight)
-        if self.bias is not None:
-            outputs = outputs + self.bias.to(torch.bfloat16)
+        bias = None if self.bias is None else self.bias.to(torch.bfloat16)
+        outputs = Fp8Product.apply(rows, self.weight, bias, self.maxima)
         return outputs.unflatten(0, inputs.shape[:-1])
 
 
@@ -89,3 +135,13 @@ def convert_linear_layers(module: nn.Module) -> None:
             setattr(module, name, Fp8Linear(child))
         else:
             convert_linear_layers(child)
+
+
+@torch.no_grad()
+def update_maxima(module: nn.Module) -> None:
+    """Take over the largest magnitudes that the last backward pass found in the layers of
+    `module`."""
+    maxima = [layer.maxima for layer in module.modules() if isinstance(layer, Fp8Linear)]
+    torch._foreach_copy_(maxima, [tensor.grad for tensor in maxima])
+    for tensor in maxima:
+        tensor.grad = None

@@ -13,7 +13,7 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
-from reference.fp8_linear import MULTIPLE, convert_linear_layers
+from reference.fp8_linear import MULTIPLE, convert_linear_layers, update_maxima
 from reference.torchvision_shim import import_timm
 from reference.training import (
     Settings,
@@ -33,7 +33,7 @@ TUNED_VARIANTS = ("tuned", "tuned-tf32", "tuned-fp16", "fp8")
 AUTOCAST_TYPES = {"tuned": torch.bfloat16, "tuned-fp16": torch.float16, "fp8": torch.bfloat16}
 """The data type of autocast, of the images and of the residual stream, by variant. The others have
 no autocast."""
-FP8_LINEAR = "rowwise, dynamic, weight gradient in bf16, in the blocks"
+FP8_LINEAR = "tensorwise, delayed by a step, weight gradient in bf16, in the blocks"
 SMOKE_MODEL = {"depth": 2, "embed_dim": 192, "num_heads": 3}
 
 
@@ -76,6 +76,8 @@ def build(job: Job) -> Built:
     if job.variant == "fp8":
         convert_linear_layers(network.blocks)
     optimiser = make_optimiser(network, job)
+    if job.variant == "fp8":
+        optimiser.register_step_post_hook(lambda *_: update_maxima(network))
     model = wrap_network(network, job, compiled=tuned and on_gpu)
     images, labels = make_inputs(job, input_shape)
     return Built(
