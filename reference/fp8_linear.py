@@ -113,8 +113,8 @@ class Fp8Linear(nn.Module):
     def __init__(self, linear: nn.Linear) -> None:
         super().__init__()
         self.weight, self.bias = linear.weight, linear.bias
-        # No parameter, which the optimiser would change, and no buffer, which DistributedDataParallel
-        # would copy from the first rank to the others.
+        # No parameter, which the optimiser would change, and no buffer, which
+        # DistributedDataParallel would copy from the first rank to the others.
         self.maxima = torch.full(
             (2,), FIRST_MAXIMUM, device=linear.weight.device, requires_grad=True
         )

@@ -62,51 +62,89 @@ def pair() -> tuple[nn.Linear, fp8_linear.Fp8Linear]:
 def test_fp8_products_are_those_of_a_linear_layer(
     pair: tuple[nn.Linear, fp8_linear.Fp8Linear], magnitude: float
 ) -> None:
-    """Output and all three gradients, whatever the magnitude of the gradient: e4m3 has three bits
-    after the leading one, so a rounding error is up to 1/16. The gradients of the parameters are
-    in bf16."""
-    results = []
-    for layer in pair:
-        random = torch.Generator().manual_seed(2)
-        # Many are beyond the largest number of e4m3.
-        inputs = (1000 * torch.randn(2, 5, 96, generator=random)).requires_grad_()
-        outputs = layer(inputs)
-        assert outputs.shape == (2, 5, 64)
-        gradient = torch.randn(2, 5, 64, generator=random) * magnitude
-        outputs.backward(gradient.to(outputs.dtype))
-        results.append((outputs, inputs.grad, layer.weight.grad, layer.bias.grad))
-    for (exact, fp8), limit in zip(
-        zip(*results, strict=True), (0.05, 0.05, 0.01, 0.01), strict=True
+    """Output and all three gradients in the second step, whatever the magnitude of the gradient.
+    e4m3 has three bits after the leading one and e5m2 has two, so rounding errors are up to 1/16
+    and 1/8. The gradients of the parameters are in bf16."""
+    exact, fp8 = pair
+    train_step(fp8, magnitude)
+    results = [train_step(layer, magnitude) for layer in (exact, fp8)]
+    for (expected, result), limit in zip(
+        zip(*results, strict=True), (0.05, 0.1, 0.01, 0.01), strict=True
     ):
-        assert 0 < relative_error(fp8, exact) < limit
-        assert fp8.isfinite().all()
+        assert result.shape == expected.shape
+        assert 0 < relative_error(result, expected) < limit
+        assert result.isfinite().all()
+
+
+def train_step(layer: nn.Module, magnitude: float) -> list[torch.Tensor]:
+    """Output of one step, and the gradients of inputs, weight and bias. Equal for equal layers."""
+    random = torch.Generator().manual_seed(2)
+    # Many are beyond the largest number of e4m3.
+    inputs = (1000 * torch.randn(2, 5, 96, generator=random)).requires_grad_()
+    layer.zero_grad()
+    outputs = layer(inputs)
+    gradient = torch.randn(2, 5, 64, generator=random) * magnitude
+    outputs.backward(gradient.to(outputs.dtype))
+    if isinstance(layer, fp8_linear.Fp8Linear):
+        fp8_linear.update_maxima(layer)
+    return [outputs, inputs.grad, layer.weight.grad, layer.bias.grad]
 
 
 def test_fp8_layers_have_eight_bits(pair: tuple[nn.Linear, fp8_linear.Fp8Linear]) -> None:
     """The smallest difference that e4m3 keeps is 1/8 of a power of two: inputs that differ by less
     give the same product."""
     inputs = torch.ones(1, 96)
-    inputs[0, 0] = 448.0  # the scale is then 1
+    with torch.no_grad():
+        pair[1].maxima[0] = 448.0 / fp8_linear.HEADROOM  # the scale is then 1
     nearby = inputs.clone()
     nearby[0, 1] = 1.05
     assert torch.equal(pair[1](inputs), pair[1](nearby))
     assert not torch.equal(pair[0](inputs), pair[0](nearby))
 
 
-def test_fp8_scales_are_those_of_a_row(pair: tuple[nn.Linear, fp8_linear.Fp8Linear]) -> None:
-    """Large values of one row take no bits from another. With one scale for both rows, values below
-    1e-6 would be zero beside values of 1."""
-    row = torch.randn(1, 96, generator=torch.Generator().manual_seed(2))
-    magnitudes = torch.tensor([[1.0], [1e-6]])
-    results = []
-    for layer in pair:
-        layer.bias = None
-        inputs = (row * magnitudes).requires_grad_()
+def test_fp8_scales_follow_the_step_before(
+    pair: tuple[nn.Linear, fp8_linear.Fp8Linear],
+) -> None:
+    """The maxima of a step are those of its inputs and of the gradient of its outputs. Values that
+    have grown beyond the headroom are clamped once, and the next step has their scale."""
+    exact, layer = pair
+    errors = []
+    for growth in (1.0, 1.0, 100.0, 100.0):
+        inputs = growth * torch.ones(1, 96)
+        inputs[0, 5] = -3.0 * growth
         outputs = layer(inputs)
-        outputs.backward(magnitudes.expand(2, 64).to(outputs.dtype))
-        results.append((outputs[1], inputs.grad[1]))
-    for exact, fp8 in zip(*results, strict=True):
-        assert 0 < relative_error(fp8, exact) < 0.1
+        outputs.backward(torch.full_like(outputs, -0.25))
+        fp8_linear.update_maxima(layer)
+        assert layer.maxima.tolist() == [3.0 * growth, 0.25]
+        assert layer.maxima.grad is None
+        errors.append(relative_error(outputs, exact(inputs)))
+    assert max(errors[0], errors[1], errors[3]) < 0.05 < errors[2]
+
+
+def test_fp8_layers_of_zeros_are_finite(pair: tuple[nn.Linear, fp8_linear.Fp8Linear]) -> None:
+    layer = pair[1]
+    for _ in range(2):
+        outputs = layer(torch.zeros(1, 96))
+        outputs.backward(torch.zeros_like(outputs))
+        fp8_linear.update_maxima(layer)
+        assert outputs.isfinite().all() and layer.maxima.tolist() == [0.0, 0.0]
+
+
+def test_training_in_fp8_updates_the_maxima(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of each linear layer of the blocks, after each step."""
+    layers: list[fp8_linear.Fp8Linear] = []
+    update = fp8_linear.update_maxima
+
+    def record(network: nn.Module) -> None:
+        update(network)
+        layers[:] = [m for m in network.modules() if isinstance(m, fp8_linear.Fp8Linear)]
+
+    monkeypatch.setattr(vitl16_train, "update_maxima", record)
+    built = vitl16_train.build(Job("vitl16-train", "fp8", "smoke", BATCH, 1, "cpu"))
+    built.run(Steps(2))
+    assert len(layers) == 8  # two blocks of qkv, projection and two of the MLP
+    first = fp8_linear.FIRST_MAXIMUM
+    assert all(0 < value != first for layer in layers for value in layer.maxima.tolist())
 
 
 def test_conversion_takes_linear_layers_and_keeps_their_parameters() -> None:
