@@ -32,9 +32,9 @@ runs of one combination, batch size and recipe differ by 3.9 % at most in throug
 most in items per joule, and by 2.1 % at most per clock cycle. The limits leave room for newer
 software. Two new recipes of the reference implementations brought 11 and 16 % more throughput, and
 12 and 22 % more work per cycle. A lower cap gives no higher throughput, but it gives more items per
-joule and, where the memory is the limit, more work per cycle. A lower cap that saves much energy and
-costs no throughput is not known of any workload that the cap limits: most samples name the cap in
-60 of the 63 runs.
+joule and, where the memory is the limit, more work per cycle. A lower cap that saves much energy
+and costs no throughput is not known of any workload that the cap limits: most samples name the cap
+in 60 of the 63 runs.
 """
 
 from collections.abc import Iterator
