@@ -1,14 +1,18 @@
 """The layout of Stable Diffusion v2's tensors in the tuned variant, and its group norm."""
 
+import shutil
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
+from diffusers import UNet2DConditionModel
+from diffusers.models.upsampling import Upsample2D
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from reference.channels_last import GroupNormByChannel, compute_in_channels_last
+from reference import sd2_train
+from reference.channels_last import GroupNormByChannel, UpsampleByTwo, compute_in_channels_last
 from reference.sd2_train import Encoders, make_unet
 
 BATCH = 64
@@ -32,6 +36,17 @@ class ConvolutionLayouts(TorchDispatchMode):
             layout = torch.channels_last
             self.channels_last.append(args[images].is_contiguous(memory_format=layout))
         return operation(*args, **(kwargs or {}))
+
+
+SMALL = {
+    "block_out_channels": (32, 64),
+    "layers_per_block": 1,
+    "down_block_types": ("CrossAttnDownBlock2D", "DownBlock2D"),
+    "up_block_types": ("UpBlock2D", "CrossAttnUpBlock2D"),
+    "attention_head_dim": (2, 4),
+    "cross_attention_dim": 32,
+}
+"""A U-Net of two levels, which compiles in a minute."""
 
 
 def predict_and_learn(unet: nn.Module) -> tuple[Tensor, Tensor]:
@@ -87,6 +102,28 @@ def test_every_convolution_of_the_unet_is_in_channels_last() -> None:
     assert len(layouts[0]) == len(layouts[1]) > 80
     assert all(layouts[1])
     assert not all(layouts[0]), "diffusers keeps the layout itself: compute_in_channels_last can go"
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a C++ compiler here")
+def test_compiled_gradients_are_those_of_the_eager_unet() -> None:
+    """torch.compile of torch 2.13 for CPUs computes zero for the gradients in front of an
+    interpolation of diffusers."""
+    networks = []
+    for _ in range(2):
+        torch.manual_seed(3)
+        networks.append(UNet2DConditionModel(**sd2_train.UNET | SMALL).train())
+    compute_in_channels_last(networks[1])
+    networks[1].compile()
+    expected, compiled = map(predict_and_learn, networks)
+    for eager_values, values in zip(expected, compiled, strict=True):
+        assert (values - eager_values).norm() < 1e-4 * eager_values.norm()
+
+
+def test_the_upsampling_refuses_another_size() -> None:
+    layer = UpsampleByTwo(Upsample2D(4, use_conv=True))
+    assert layer(torch.zeros(1, 4, 3, 5)).shape == (1, 4, 6, 10)
+    with pytest.raises(ValueError, match="only twice the input is supported"):
+        layer(torch.zeros(1, 4, 3, 5), 7)
 
 
 @pytest.mark.parametrize("shape", [(3, 32, 6, 5), (3, 32, 7)])
