@@ -12,7 +12,7 @@ throughout. Other boards are skipped, because none has been measured.
 Batch windows and readings do not belong to one run.
 
 It is a note. Some parts of a batch draw more power than others (forward, backward, optimiser), and
-1 500 superimposed readings of any board show this: on the measured boards F is 13 to 441 for such
+1 500 superimposed readings of any board show this: on the measured boards F is 9 to 441 for such
 batches, and 3.5 for batches of 73 ms. Foreign or invented readings are unrelated to the start of
 the batches: for them F is about 1, and above 4 in one of 5 000 cases. A workload with very even
 power would fail this statistic.
@@ -41,7 +41,7 @@ RULE = BundleRule(
 )
 
 LEAST_F = 4.0
-"""Lowest plausible F; measured boards have 12.7 or more, unrelated readings about 1
+"""Lowest plausible F; measured boards have 9.4 or more, unrelated readings about 1
 (docs/forensics.md)."""
 EIGHTHS = 8
 MAX_BATCH_S = 1.0
