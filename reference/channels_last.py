@@ -11,10 +11,12 @@ diffusers work against it:
   memory: 20 bytes for 10 channels in bf16. Sums over the pixels of each channel read whole rows,
   and the sums of a group follow from them without another pass. The gradients have the same form.
 
-Nearest-neighbour interpolation is replaced too. torch.compile of torch 2.13 for CPUs computes
-gradients of zero for what is in front of it. The gradient of repeated pixels is a sum, which needs
-no atomic additions either.
+Nearest-neighbour interpolation is replaced too. The gradient of repeated pixels is a sum and needs
+no atomic additions. With the interpolation, torch.compile of torch 2.13 for CPUs computes gradients
+of zero for what is in front of it.
 """
+
+from collections.abc import Sequence
 
 import torch
 from diffusers.models.transformers.transformer_2d import Transformer2DModel
@@ -23,7 +25,11 @@ from torch import Tensor, nn
 
 
 class GroupNormByChannel(nn.Module):
-    """A group norm with the parameters of `norm`, computed from the sums of each channel."""
+    """A group norm with the parameters of `norm`, computed from the sums of each channel.
+
+    The variance is a difference of two sums in fp32. It loses digits where the mean is much larger
+    than the deviation: the relative error of the result is 6e-6 at 10 times, and 7e-4 at 100 times.
+    """
 
     def __init__(self, norm: nn.GroupNorm) -> None:
         super().__init__()
@@ -57,11 +63,14 @@ class UpsampleByTwo(nn.Module):
         super().__init__()
         self.conv = upsample.conv
 
-    def forward(self, inputs: Tensor, output_size: int | None = None) -> Tensor:
+    def forward(self, inputs: Tensor, output_size: Sequence[int] | None = None) -> Tensor:
         """Repeat each pixel of inputs of shape (batch, channels, height, width) in both directions
-        and convolve. Raises ValueError for an output of another size."""
+        and convolve. diffusers gives an output size for images whose height or width the levels
+        of the U-Net do not divide. Raises ValueError for it."""
         if output_size is not None:
-            raise ValueError(f"output of {output_size} pixels: only twice the input is supported")
+            raise ValueError(
+                f"output of {[*output_size]} pixels: only twice the input is supported"
+            )
         pixels = inputs[:, :, :, None, :, None].expand(-1, -1, -1, 2, -1, 2)
         return self.conv(pixels.flatten(4, 5).flatten(2, 3))
 

@@ -4,7 +4,7 @@ It is small enough that one process holds those of a whole round.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +23,10 @@ NEAR_CAP = 0.05
 than that of all others must not keep a run from being compared."""
 
 
+RECIPE_SETTINGS = ("fp8_linear", "group_norm")
+"""The settings of an implementation that tell versions of one variant apart: runs that differ in
+them are no repeats of each other. Settings that follow from the memory of a board are not among
+them."""
 FIRST_STEPS = 8
 """How many losses at the start of a run are compared between runs."""
 
@@ -138,6 +142,7 @@ CONFIGURATION_NAMES = (
     "precision",
     "implementation",
     "implementation sha256",
+    "recipe",
     "batch size",
     "nodes",
     "input",
@@ -189,6 +194,7 @@ def read_configuration(bundle: Bundle) -> tuple[tuple[object, ...], tuple[object
     return setting, (
         implementation.name,
         implementation.sha256,
+        _describe_recipe(implementation.settings),
         settings.batch_size,
         settings.nodes,
         settings.input,
@@ -209,6 +215,12 @@ def read_configuration(bundle: Bundle) -> tuple[tuple[object, ...], tuple[object
             else (None, None, None, None)
         ),
     )
+
+
+def _describe_recipe(settings: Mapping[str, object]) -> str | None:
+    """The settings that tell versions of one variant apart."""
+    recipe = {name: settings.get(name) for name in RECIPE_SETTINGS}
+    return ", ".join(f"{name}: {value}" for name, value in recipe.items() if value) or None
 
 
 def _capped_share(bundle: Bundle) -> float | None:
@@ -286,8 +298,8 @@ AXIS_SETTINGS = {
     "batch": ("batch size",),
     "concurrency": ("batch size",),
     # Some variants are for the open division only.
-    "variant": ("variant", "precision", "standing"),
-    "precision": ("variant", "precision", "standing"),
+    "variant": ("variant", "precision", "recipe", "standing"),
+    "precision": ("variant", "precision", "recipe", "standing"),
     "gpus": ("boards",),
 }
 """The entries of `list_configuration` that differ between the runs of a sweep, by its axis."""

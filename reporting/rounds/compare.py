@@ -19,7 +19,7 @@ from rules.metrics.comparison import compare_with_baseline, estimate_relative_pe
 from rules.metrics.figures import Estimate
 from rules.run_summary import CONFIGURATION_NAMES
 
-CODE_NAMES = ("implementation sha256",)
+CODE_NAMES = ("implementation sha256", "recipe")
 """The entries of a configuration that may differ between a setting and its earlier one."""
 ROUND_STANDINGS = ("closed", "open")
 """The standings whose results a round compares."""

@@ -133,18 +133,20 @@ def test_fp8_layers_of_zeros_are_finite(pair: tuple[nn.Linear, fp8_linear.Fp8Lin
 def test_training_in_fp8_updates_the_maxima(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of each linear layer of the blocks, after each step."""
     layers: list[fp8_linear.Fp8Linear] = []
+    maxima: list[list[float]] = []
     update = fp8_linear.update_maxima
 
     def record(network: nn.Module) -> None:
         update(network)
         layers[:] = [m for m in network.modules() if isinstance(m, fp8_linear.Fp8Linear)]
+        maxima.append([value for layer in layers for value in layer.maxima.tolist()])
 
     monkeypatch.setattr(vitl16_train, "update_maxima", record)
     built = vitl16_train.build(Job("vitl16-train", "fp8", "smoke", BATCH, 1, "cpu"))
     built.run(Steps(2))
     assert len(layers) == 8  # two blocks of qkv, projection and two of the MLP
-    first = fp8_linear.FIRST_MAXIMUM
-    assert all(0 < value != first for layer in layers for value in layer.maxima.tolist())
+    assert len(maxima) == 2 and maxima[0] != maxima[1]
+    assert all(0 < value != fp8_linear.FIRST_MAXIMUM for values in maxima for value in values)
 
 
 def test_conversion_takes_linear_layers_and_keeps_their_parameters() -> None:

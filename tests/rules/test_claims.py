@@ -21,7 +21,7 @@ from rules.known_results import KNOWN_CAP_W, KNOWN_RESULTS, KnownResult
 from rules.metrics.run import mean_clocks
 from rules.registry import rules_by_id
 from rules.rule import BundleRule, RoundRule
-from rules.run_summary import RunSummary, summarize
+from rules.run_summary import RunSummary, submission_key, summarize
 from rules.testing.cases.throughput.beyond_the_usual import scale_items
 from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import (
@@ -73,6 +73,22 @@ def test_measured_run_alone_is_not_reported(path: Path) -> None:
         and bundle.standing in rule.standings
         and any(rule.judge(bundle))
     ] == (["T125"] if path.name.endswith(DRIFTING_RUNS) else [])
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "repeats"),
+    [
+        ("438358", "6c4f87", False),  # Stable Diffusion before and in channels_last throughout
+        ("021df1", "626695", False),  # FP8 with one scale per row, and with delayed scaling
+        ("b27ead", "8e3adf", True),  # a server that lists its quantisation, and one that does not
+    ],
+)
+def test_runs_of_two_recipes_are_no_repeats(first: str, second: str, repeats: bool) -> None:
+    keys = [
+        submission_key(bundle_of(path)) for path in PATHS if path.name.endswith((first, second))
+    ]
+    assert len(keys) == 2
+    assert (keys[0] == keys[1]) is repeats
 
 
 def test_measured_runs_together_are_not_reported() -> None:

@@ -21,8 +21,8 @@ aten = torch.ops.aten
 
 
 class ConvolutionLayouts(TorchDispatchMode):
-    """Collects whether the images of each convolution are in channels_last, in the forward and in
-    the backward pass."""
+    """Collects whether the images that each convolution reads are in channels_last: in the forward
+    pass, and again for the gradient of its weights."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -49,7 +49,7 @@ SMALL = {
 """A U-Net of two levels, which compiles in a minute."""
 
 
-def predict_and_learn(unet: nn.Module) -> tuple[Tensor, Tensor]:
+def compute_gradients(unet: nn.Module) -> tuple[Tensor, Tensor]:
     """The U-Net's prediction for one batch, and the gradients of its weights."""
     torch.manual_seed(1)
     noisy = torch.randn(BATCH, 4, 16, 16).to(memory_format=torch.channels_last)
@@ -78,7 +78,7 @@ def pair(request: pytest.FixtureRequest) -> tuple[nn.Module, nn.Module, Callable
 
     plain, converted = make().to(memory_format=torch.channels_last), make()
     compute_in_channels_last(converted)
-    return plain, converted, predict_and_learn if request.param == "unet" else encode
+    return plain, converted, compute_gradients if request.param == "unet" else encode
 
 
 def test_the_tuned_networks_compute_the_same(
@@ -97,7 +97,7 @@ def test_every_convolution_of_the_unet_is_in_channels_last() -> None:
     layouts = []
     for network in networks:
         with ConvolutionLayouts() as mode:
-            predict_and_learn(network)
+            compute_gradients(network)
         layouts.append(mode.channels_last)
     assert len(layouts[0]) == len(layouts[1]) > 80
     assert all(layouts[1])
@@ -114,7 +114,7 @@ def test_compiled_gradients_are_those_of_the_eager_unet() -> None:
         networks.append(UNet2DConditionModel(**sd2_train.UNET | SMALL).train())
     compute_in_channels_last(networks[1])
     networks[1].compile()
-    expected, compiled = map(predict_and_learn, networks)
+    expected, compiled = map(compute_gradients, networks)
     for eager_values, values in zip(expected, compiled, strict=True):
         assert (values - eager_values).norm() < 1e-4 * eager_values.norm()
 
@@ -123,7 +123,7 @@ def test_the_upsampling_refuses_another_size() -> None:
     layer = UpsampleByTwo(Upsample2D(4, use_conv=True))
     assert layer(torch.zeros(1, 4, 3, 5)).shape == (1, 4, 6, 10)
     with pytest.raises(ValueError, match="only twice the input is supported"):
-        layer(torch.zeros(1, 4, 3, 5), 7)
+        layer(torch.zeros(1, 4, 3, 5), (7, 11))
 
 
 @pytest.mark.parametrize("shape", [(3, 32, 6, 5), (3, 32, 7)])
@@ -145,7 +145,7 @@ def test_the_group_norm_by_channel_is_a_group_norm(shape: tuple[int, ...]) -> No
 
 def test_a_group_of_equal_values_is_finite() -> None:
     layer = GroupNormByChannel(nn.GroupNorm(2, 8))
-    inputs = torch.full((1, 8, 5, 5), 1000.1, requires_grad=True)
+    inputs = torch.full((1, 8, 5, 5), 1000.3, requires_grad=True)
     layer(inputs).sum().backward()
     assert inputs.grad is not None and inputs.grad.isfinite().all()
 

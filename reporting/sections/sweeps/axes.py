@@ -210,6 +210,7 @@ def _build_sweep(axis: SweptAxis, kind: tuple[object, ...], rows: Sequence[Resul
     # Runs without a value, such as those without a locked clock, come first.
     for row in sorted(rows, key=lambda row: _sort_key(axis.read(row))):
         rows_by_value.setdefault(axis.read(row), []).append(row)
+    rows_by_value = {value: _take_newest_recipe(runs) for value, runs in rows_by_value.items()}
     points = average_settings(
         [[p for row in runs if (p := make_point(row))] for runs in rows_by_value.values()]
     )
@@ -223,6 +224,23 @@ def _build_sweep(axis: SweptAxis, kind: tuple[object, ...], rows: Sequence[Resul
         None,
     )
     return AxisSweep(kind, _name_sweep(axis, rows[0]), axis_points, reference, reference_value)
+
+
+def _take_newest_recipe(rows: Sequence[ResultRow]) -> list[ResultRow]:
+    """The rows with the recipe of the newest run. A mean over several recipes is none of them."""
+    newest = max(rows, key=_read_start)
+    return [row for row in rows if _read_recipe(row) == _read_recipe(newest)]
+
+
+def _read_start(row: ResultRow) -> str:
+    assert row.provenance is not None
+    return row.provenance.run.declaration.started_at
+
+
+def _read_recipe(row: ResultRow) -> object:
+    assert row.provenance is not None
+    _, _, *settings = row.provenance.run.kind
+    return settings[CONFIGURATION_NAMES.index("recipe")]
 
 
 def _sort_key(value: Value | None) -> tuple[bool, Any]:

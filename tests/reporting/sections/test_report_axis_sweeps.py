@@ -187,6 +187,27 @@ def test_declared_precisions_are_not_averaged_with_other_variants(submissions: S
     assert [(row["value"], row["n"]) for row in table.rows] == [("bf16", 1), ("tf32", 1)]
 
 
+def test_a_precision_of_two_recipes_has_the_runs_of_the_newest(submissions: Submissions) -> None:
+    runs = [convert_to_baseline(make_run_at_cap(700, 0.5)), make_run_at_cap(700, 1.0)]
+    runs.append(make_run_at_cap(700, 1.2))
+    for place, run in enumerate(runs, 1):
+        name_sweep(run, place, 3, "precision", precision="bf16")
+    *_, newest = runs
+    # A second later than the others.
+    newest.result["started_at"] = newest.result["started_at"].replace(":00Z", ":01Z")
+    assert newest.result["started_at"] > runs[1].result["started_at"]
+    newest.result["implementation"]["settings"]["group_norm"] = "by channel"
+    add_sweep(submissions, *runs)
+    (table,) = build_tables(submissions).values()
+    assert [(row["value"], row["n"]) for row in table.rows] == [("bf16", 1), ("tf32", 1)]
+    assert str(table.rows[0]["bundle"]).endswith("-run-3")
+    del newest.result["implementation"]["settings"]["group_norm"]
+    shutil.rmtree(submissions.root / "example")
+    add_sweep(submissions, *runs)
+    (table,) = build_tables(submissions).values()
+    assert [(row["value"], row["n"]) for row in table.rows] == [("bf16", 2), ("tf32", 1)]
+
+
 def test_runs_that_differ_in_batch_size_and_cap_are_a_sweep_at_each_cap(
     submissions: Submissions,
 ) -> None:
