@@ -15,6 +15,7 @@ from reporting.results_model import (
     ResultRow,
     build_published_rows,
     build_submitted_row,
+    mark_older_recipes,
     name_centers,
 )
 from reporting.run_record import RunRecord, summarize_bundle
@@ -111,9 +112,10 @@ def collect(
     passed = [v for v in verdicts if v.status == "pass"]
     # Only what passed is shown. A rejected figure must not appear beside accepted ones.
     papers = [Paper.from_document(v.kept) for v in passed if isinstance(v.kept, dict)]
-    rows = name_centers(
-        [build_submitted_row(v.kept, v) for v in passed if isinstance(v.kept, RunRecord)]
-    )
+    submitted_rows = [
+        build_submitted_row(v.kept, v) for v in passed if isinstance(v.kept, RunRecord)
+    ]
+    rows = name_centers(mark_older_recipes(submitted_rows))
     for paper in papers:
         rows.extend(build_published_rows(paper))
     failed, withdrawn = (

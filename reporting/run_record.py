@@ -163,6 +163,10 @@ class Provenance:
     original: str | None = None
     """Center, system and run of the result that this run reproduces; None if it reproduces none."""
 
+    newer: str | None = None
+    """Center, system and run of a run of the same configuration with a newer recipe; None if there
+    is none."""
+
     manifest_sha256: str = ""
     """The SHA-256 of the manifest that was judged."""
     trust_level: TrustLevel = TrustLevel.SUBMITTED

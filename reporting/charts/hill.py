@@ -57,7 +57,8 @@ def build_hill_charts(table: ReportTable) -> list[Chart]:
     if not data:
         return []
     # At the top of the page are results that can be compared: no demo runs, and no single point.
-    is_compared = len(data) > 1 and any(row["standing"] != "demo" for row in data)
+    compared = [row for row in data if not row.get("withheld")]
+    is_compared = len(compared) > 1 and any(row["standing"] != "demo" for row in data)
     return [_build_hill(table, data), *([_build_small_hill(table, data)] if is_compared else [])]
 
 

@@ -32,6 +32,7 @@ from support.report.recomputed_results import (
     list_estimate_columns,
     read_paper,
     recompute_bundle,
+    withhold_older_recipes,
 )
 from support.report.report_runs import add_sweep, convert_to_baseline, make_run_at_cap
 
@@ -71,9 +72,13 @@ def whole(tmp_path_factory: pytest.TempPathFactory, signing_key: Path) -> Report
     verdicts = judge_all(paths).verdicts
     assert not [(v.path.name, v.findings) for v in verdicts if v.status != "pass"]
     papers = [json.loads(v.path.read_text()) for v in verdicts if v.standing == "published"]
-    results = [
-        recompute_bundle(v) for v in verdicts if v.standing in ("closed", "open", "demo", "control")
-    ]
+    results = withhold_older_recipes(
+        [
+            recompute_bundle(v)
+            for v in verdicts
+            if v.standing in ("closed", "open", "demo", "control")
+        ]
+    )
     studies = [v for v in verdicts if v.standing == "study"]
     # Two centers have a system of this name, so the page names the center too.
     results = [

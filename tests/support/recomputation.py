@@ -217,7 +217,8 @@ def compute_axis_row(
     """The mean of the runs with the value of a result, against those with the lowest value."""
     runs_by_value: dict[Value, list[Result]] = {}
     for r in runs:
-        runs_by_value.setdefault(read(r), []).append(r)
+        if not r.has_older_recipe:
+            runs_by_value.setdefault(read(r), []).append(r)
     averages = average_settings([[r.point for r in runs] for runs in runs_by_value.values()])
     points = dict(zip(runs_by_value, averages, strict=True))
     value = read(result)

@@ -3,7 +3,7 @@ arithmetic of `reporting` takes part.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -51,6 +51,7 @@ class Result:
     """Of a printed row, whether the cap held and the throughput is possible."""
     forbids_comparison: bool = False
     """Of a printed row, whether its caution forbids the comparison with any other."""
+    has_older_recipe: bool = False
     bundle: Bundle | None = None
     verdict: Verdict | None = None
 
@@ -219,6 +220,28 @@ def recompute_bundle(verdict: Verdict) -> Result:
         bundle=bundle,
         verdict=verdict,
     )
+
+
+def withhold_older_recipes(runs: Sequence[Result]) -> list[Result]:
+    """The runs, of which those with an older recipe than another run of their kind win nothing."""
+
+    def read_kind(run: Result) -> tuple[object, ...]:
+        assert run.verdict is not None
+        place, batch = run.verdict.path.parent, run.numbers["batch"]
+        return place, run.workload, run.variant, run.precision, batch, run.count, run.cap_w
+
+    def read_recipe(run: Result) -> list[object]:
+        settings = run.loaded_bundle.result["implementation"]["settings"]
+        return [settings.get("fp8_linear"), settings.get("group_norm")]
+
+    by_start = sorted(runs, key=lambda run: str(run.loaded_bundle.result["started_at"]))
+    newest = {read_kind(run): run for run in by_start}
+    return [
+        run
+        if read_recipe(run) == read_recipe(newest[read_kind(run)])
+        else replace(run, may_win=False, has_older_recipe=True)
+        for run in runs
+    ]
 
 
 def read_paper(paper: Any) -> Iterable[Result]:
