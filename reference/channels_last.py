@@ -1,4 +1,4 @@
-"""Networks of diffusers in channels_last throughout.
+"""Networks of diffusers that compute in channels_last throughout.
 
 In channels_last, the channels of one pixel lie together in memory. cuDNN's convolutions in bf16
 need this layout, and each tensor in another one costs a copy. Two things in the networks of
@@ -87,7 +87,7 @@ def replace_layers(module: nn.Module) -> None:
             replace_layers(child)
 
 
-def arrange(tensor: Tensor) -> Tensor:
+def convert_to_channels_last(tensor: Tensor) -> Tensor:
     """Return `tensor`, of shape (batch, channels, height, width), in channels_last."""
     return tensor.contiguous(memory_format=torch.channels_last)
 
@@ -102,6 +102,10 @@ def compute_in_channels_last(network: nn.Module) -> None:
     replace_layers(network)
     for module in network.modules():
         if isinstance(module, nn.Conv2d):
-            module.register_forward_pre_hook(lambda _, inputs: (arrange(inputs[0]), *inputs[1:]))
+            module.register_forward_pre_hook(
+                lambda _, inputs: (convert_to_channels_last(inputs[0]), *inputs[1:])
+            )
         elif isinstance(module, Transformer2DModel):
-            module.register_forward_hook(lambda _, __, outputs: (arrange(outputs[0]),))
+            module.register_forward_hook(
+                lambda _, __, outputs: (convert_to_channels_last(outputs[0]),)
+            )

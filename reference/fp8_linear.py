@@ -1,4 +1,5 @@
-"""Linear layers that multiply in FP8 by `torch._scaled_mm`, with one scale a tensor.
+"""Linear layers that multiply in FP8 by `torch._scaled_mm`, with delayed scaling:
+one scale per tensor, from the step before.
 
 The product of the forward pass and the gradient of the inputs are in FP8, the gradient of the
 weight in bf16, from inputs and gradients that were never rounded. Inputs and weights are rounded to

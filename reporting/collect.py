@@ -10,12 +10,12 @@ from checker.find import PUBLISHED_DIR, find_places
 from checker.judging.bundle_judge import JudgedBundle
 from checker.trust.manifest import find_manifest_problems
 from checker.verdict import NON_BUNDLE_STANDINGS, Verdict
+from reporting.older_recipes import mark_older_recipes
 from reporting.paper import Paper
 from reporting.results_model import (
     ResultRow,
     build_published_rows,
     build_submitted_row,
-    mark_older_recipes,
     name_centers,
 )
 from reporting.run_record import RunRecord, summarize_bundle

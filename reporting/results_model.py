@@ -17,7 +17,6 @@ from rules.metrics import run as metrics
 from rules.metrics.figures import Estimate
 from rules.metrics.power.profile import with_node_overhead
 from rules.protocol import CURRENT, PROTOCOLS
-from rules.run_summary import CONFIGURATION_NAMES
 from rules.studies.metrics.naive import RunComparison, compare_run_with_naive, estimate_by_board
 from rules.workloads import Workload, workloads
 
@@ -152,7 +151,7 @@ class ResultRow:
         if self.provenance and self.provenance.original:
             return f"reproduces {self.provenance.original}, and is no result of its own"
         if self.provenance and self.provenance.newer:
-            return f"an older recipe of the implementation: {self.provenance.newer} has the newer"
+            return f"older recipe of the implementation than {self.provenance.newer}"
         if self.provenance and self.provenance.bars:
             finding = self.provenance.bars[0]
             return f"not reviewed yet ({finding.rule}): {finding.found}"
@@ -238,34 +237,6 @@ def build_submitted_row(run: RunRecord, verdict: Verdict) -> ResultRow:
             trust_level=verdict.trust_level,
         ),
     )
-
-
-def mark_older_recipes(rows: Sequence[ResultRow]) -> list[ResultRow]:
-    """The rows, of which those with an older recipe than another run of their configuration and cap
-    name that run."""
-    newest: dict[tuple[object, ...], Provenance] = {}
-    for row in rows:
-        if row.provenance:
-            key = (row.cap_w, *_drop_recipe(row.provenance.run))
-            newest[key] = max(newest.get(key, row.provenance), row.provenance, key=_read_start)
-    return [
-        replace(row, provenance=replace(row.provenance, newer="/".join(last.run.path.parts[-3:])))
-        if row.provenance
-        and (last := newest[(row.cap_w, *_drop_recipe(row.provenance.run))]).run.kind
-        != row.provenance.run.kind
-        else row
-        for row in rows
-    ]
-
-
-def _drop_recipe(run: RunRecord) -> tuple[object, ...]:
-    directory, system, *settings = run.kind
-    named = zip(CONFIGURATION_NAMES, settings, strict=True)
-    return directory, system, *(value for name, value in named if name != "recipe")
-
-
-def _read_start(provenance: Provenance) -> str:
-    return provenance.run.declaration.started_at
 
 
 def _compare_with_naive(run: RunRecord, names: Sequence[str]) -> RunComparison | None:

@@ -161,6 +161,8 @@ def find_axis_sweeps(axis: SweptAxis, rows: Sequence[ResultRow]) -> list[AxisSwe
     for row in rows:
         if row.provenance is None or row.mean_power_w is None or not has_point(row):
             continue
+        if row.provenance.newer:
+            continue
         clocks_changed = axis.name != "sm-clock" and are_clocks_changed(row.provenance.findings)
         key = (row.cap_w, clocks_changed, *_drop_axis(row.provenance.run, axis))
         groups.setdefault(key, []).append(row)
@@ -210,7 +212,6 @@ def _build_sweep(axis: SweptAxis, kind: tuple[object, ...], rows: Sequence[Resul
     # Runs without a value, such as those without a locked clock, come first.
     for row in sorted(rows, key=lambda row: _sort_key(axis.read(row))):
         rows_by_value.setdefault(axis.read(row), []).append(row)
-    rows_by_value = {value: _take_newest_recipe(runs) for value, runs in rows_by_value.items()}
     points = average_settings(
         [[p for row in runs if (p := make_point(row))] for runs in rows_by_value.values()]
     )
@@ -224,23 +225,6 @@ def _build_sweep(axis: SweptAxis, kind: tuple[object, ...], rows: Sequence[Resul
         None,
     )
     return AxisSweep(kind, _name_sweep(axis, rows[0]), axis_points, reference, reference_value)
-
-
-def _take_newest_recipe(rows: Sequence[ResultRow]) -> list[ResultRow]:
-    """The rows with the recipe of the newest run. A mean over several recipes is none of them."""
-    newest = max(rows, key=_read_start)
-    return [row for row in rows if _read_recipe(row) == _read_recipe(newest)]
-
-
-def _read_start(row: ResultRow) -> str:
-    assert row.provenance is not None
-    return row.provenance.run.declaration.started_at
-
-
-def _read_recipe(row: ResultRow) -> object:
-    assert row.provenance is not None
-    _, _, *settings = row.provenance.run.kind
-    return settings[CONFIGURATION_NAMES.index("recipe")]
 
 
 def _sort_key(value: Value | None) -> tuple[bool, Any]:
