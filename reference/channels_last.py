@@ -1,7 +1,7 @@
 """Networks of diffusers that compute in channels_last throughout.
 
 In channels_last, the channels of one pixel lie together in memory. cuDNN's convolutions in bf16
-need this layout, and each tensor in another one costs a copy. Two things in the networks of
+need this layout, and each tensor in another layout costs a copy. Two things in the networks of
 diffusers work against it:
 
 * Transformers, residual blocks in training, and interpolation from a batch of 64 on call

@@ -1,10 +1,10 @@
-"""Linear layers that multiply in FP8 by `torch._scaled_mm`, with delayed scaling:
-one scale per tensor, from the step before.
+"""Linear layers that multiply in FP8 by `torch._scaled_mm`, with delayed scaling: one scale per
+tensor, from the step before.
 
 The product of the forward pass and the gradient of the inputs are in FP8, the gradient of the
 weight in bf16, from inputs and gradients that were never rounded. Inputs and weights are rounded to
 e4m3, and gradients to e5m2, which has a larger range. Tensor cores keep partial sums in fewer bits
-than fp32. Results are bf16.
+than fp32 (fast accumulation). Results are bf16.
 
 The scale maps the largest magnitude of a tensor to the largest number of the format. For inputs
 and gradients it is the largest magnitude of the step before. So one pass over a tensor gives the
