@@ -65,7 +65,7 @@ docs: .venv/site-ready
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 $(STACKS:%=test-%): test-%: .venvs/%/ready
-	.venvs/$*/bin/pytest -o addopts= tests/stacks/test_$*.py
+	.venvs/$*/bin/pytest -o addopts= tests/stacks/test_$(*)*.py
 
 setup: .venv/ready
 

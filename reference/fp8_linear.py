@@ -1,10 +1,9 @@
 """Linear layers that multiply in FP8 by `torch._scaled_mm`, with delayed scaling: one scale per
 tensor, from the step before.
 
-The product of the forward pass and the gradient of the inputs are in FP8, the gradient of the
-weight in bf16, from inputs and gradients that were never rounded. Inputs and weights are rounded to
-e4m3, and gradients to e5m2, which has a larger range. Tensor cores keep partial sums in fewer bits
-than fp32 (fast accumulation). Results are bf16.
+All three products are in FP8: that of the forward pass and the gradients of inputs and weight.
+Inputs and weights are rounded to e4m3, and gradients to e5m2, which has a larger range. Tensor
+cores keep partial sums in fewer bits than fp32 (fast accumulation). Results are bf16.
 
 The scale maps the largest magnitude of a tensor to the largest number of the format. For inputs
 and gradients it is the largest magnitude of the step before. So one pass over a tensor gives the
@@ -12,14 +11,18 @@ rounded tensor and the largest magnitude for the next step, and torch.compile fu
 the operations before it. Of weights it is that of the current step. The recipe `DelayedScaling` of
 NVIDIA's Transformer Engine is similar.
 
-The tensor cores of Hopper read both factors along the dimension that is summed over. In FP8, the
-gradient of the weight would therefore need transposed copies of inputs and gradients.
+The tensor cores of Hopper read both factors in FP8 along the dimension that is summed over. The
+gradient of the weight therefore takes transposed copies of inputs and gradients.
 """
 
+from importlib.util import find_spec
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+
+if find_spec("triton"):  # missing beside builds of torch for CPUs
+    from reference.transpose_kernel import transpose_bytes
 
 MULTIPLE = 16
 """`torch._scaled_mm` needs every dimension of its factors to be a multiple of this on a GPU."""
@@ -31,7 +34,9 @@ headroom, e4m3 then keeps inputs from 1.4e-4 to 32, and e5m2 gradients from 8.5e
 SMALLEST = 1e-12  # a tensor of zeros has a scale too
 
 
-def round_to_fp8(values: Tensor, maximum: Tensor, data_type: torch.dtype) -> tuple[Tensor, Tensor]:
+def round_to_fp8(
+    values: Tensor, maximum: Tensor, data_type: torch.dtype = torch.float8_e4m3fn
+) -> tuple[Tensor, Tensor]:
     """Return `values` in FP8, times the scale that maps `maximum`, a scalar, to the largest number
     of the format, and the reciprocal of the scale. Larger values are clamped."""
     largest = torch.finfo(data_type).max
@@ -46,21 +51,23 @@ def find_maximum(values: Tensor) -> Tensor:
     return values.abs().amax(1).amax().float()
 
 
+def transpose(matrix: Tensor) -> Tensor:
+    """Return a contiguous copy of the transpose of a matrix in FP8."""
+    return transpose_bytes(matrix) if matrix.is_cuda else matrix.t().contiguous()
+
+
 def multiply(
     first: Tensor,
-    first_maximum: Tensor,
+    first_scale: Tensor,
     second: Tensor,
-    second_maximum: Tensor,
-    first_type: torch.dtype = torch.float8_e4m3fn,
+    second_scale: Tensor,
     bias: Tensor | None = None,
 ) -> Tensor:
-    """Return `first` times the transpose of `second`, computed in FP8, in bf16: of shape (rows of
-    first, rows of second)."""
-    first_fp8, first_scale = round_to_fp8(first, first_maximum, first_type)
-    second_fp8, second_scale = round_to_fp8(second, second_maximum, torch.float8_e4m3fn)
+    """Return `first` times the transpose of `second`, in bf16: of shape (rows of first, rows of
+    second). Both are in FP8, and their values count times their scales."""
     return torch._scaled_mm(
-        first_fp8,
-        second_fp8.t(),
+        first,
+        second.t(),
         first_scale,
         second_scale,
         bias,
@@ -81,27 +88,27 @@ class Fp8Product(torch.autograd.Function):
     def forward(
         ctx: Any, rows: Tensor, weight: Tensor, bias: Tensor | None, maxima: Tensor
     ) -> Tensor:
-        weight_maximum = find_maximum(weight)
-        ctx.save_for_backward(rows, weight, maxima, weight_maximum, find_maximum(rows))
-        ctx.has_bias = bias is not None
-        return multiply(rows, maxima[0] * HEADROOM, weight, weight_maximum, bias=bias)
+        rows_fp8, rows_scale = round_to_fp8(rows, maxima[0] * HEADROOM)
+        weight_fp8, weight_scale = round_to_fp8(weight, find_maximum(weight))
+        ctx.save_for_backward(
+            transpose(rows_fp8), rows_scale, transpose(weight_fp8), weight_scale,
+            find_maximum(rows), maxima,
+        )  # fmt: skip
+        ctx.weight_type, ctx.has_bias = weight.dtype, bias is not None
+        return multiply(rows_fp8, rows_scale, weight_fp8, weight_scale, bias)
 
     @staticmethod
     def backward(  # type: ignore[override]
         ctx: Any, gradient: Tensor
     ) -> tuple[Tensor, Tensor, Tensor | None, Tensor]:
-        rows, weight, maxima, weight_maximum, rows_maximum = ctx.saved_tensors
-        # First, so that torch.compile stores the gradient, and the sums below read it. It would
-        # compute the gradient again for them, which costs more.
-        of_weight = (gradient.t() @ rows).to(weight.dtype)
-        of_bias = gradient.sum(0) if ctx.has_bias else None
-        of_rows = multiply(
-            gradient,
-            maxima[1] * HEADROOM,
-            weight.t(),
-            weight_maximum,
-            first_type=torch.float8_e5m2,
-        )
+        rows, rows_scale, weight, weight_scale, rows_maximum, maxima = ctx.saved_tensors
+        rounded, scale = round_to_fp8(gradient, maxima[1] * HEADROOM, torch.float8_e5m2)
+        transposed = transpose(rounded)
+        of_rows = multiply(rounded, scale, weight, weight_scale)
+        of_weight = multiply(transposed, scale, rows, rows_scale).to(ctx.weight_type)
+        # Of the rounded gradient, which takes a fourth of the reads and writes: the gradient
+        # itself would be stored for this sum alone.
+        of_bias = (transposed.float().sum(1) * scale).bfloat16() if ctx.has_bias else None
         return of_rows, of_weight, of_bias, torch.stack((rows_maximum, find_maximum(gradient)))
 
 

@@ -33,7 +33,7 @@ TUNED_VARIANTS = ("tuned", "tuned-tf32", "tuned-fp16", "fp8")
 AUTOCAST_TYPES = {"tuned": torch.bfloat16, "tuned-fp16": torch.float16, "fp8": torch.bfloat16}
 """The data type of autocast, of the images and of the residual stream, by variant. The others have
 no autocast."""
-FP8_LINEAR = "tensorwise, delayed by a step, weight gradient in bf16, in the blocks"
+FP8_LINEAR = "tensorwise, delayed by a step, in the blocks"
 SMOKE_MODEL = {"depth": 2, "embed_dim": 192, "num_heads": 3}
 
 
