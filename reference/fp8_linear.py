@@ -3,7 +3,8 @@ tensor, from the step before.
 
 All three products are in FP8: that of the forward pass and the gradients of inputs and weight.
 Inputs and weights are rounded to e4m3, and gradients to e5m2, which has a larger range. Tensor
-cores keep partial sums in fewer bits than fp32 (fast accumulation). Results are bf16.
+cores keep partial sums in fewer bits than fp32 (fast accumulation), except for the gradient of the
+weight, which sums over all rows of a batch. Results are bf16.
 
 The scale maps the largest magnitude of a tensor to the largest number of the format. For inputs
 and gradients it is the largest magnitude of the step before. So one pass over a tensor gives the
@@ -62,6 +63,7 @@ def multiply(
     second: Tensor,
     second_scale: Tensor,
     bias: Tensor | None = None,
+    fast_accumulation: bool = True,
 ) -> Tensor:
     """Return `first` times the transpose of `second`, in bf16: of shape (rows of first, rows of
     second). Both are in FP8, and their values count times their scales."""
@@ -72,7 +74,7 @@ def multiply(
         second_scale,
         bias,
         out_dtype=torch.bfloat16,
-        use_fast_accum=True,
+        use_fast_accum=fast_accumulation,
     )
 
 
@@ -105,11 +107,13 @@ class Fp8Product(torch.autograd.Function):
         rounded, scale = round_to_fp8(gradient, maxima[1] * HEADROOM, torch.float8_e5m2)
         transposed = transpose(rounded)
         of_rows = multiply(rounded, scale, weight, weight_scale)
-        of_weight = multiply(transposed, scale, rows, rows_scale).to(ctx.weight_type)
+        # A sum over all rows, tens of thousands, which fast accumulation would blur.
+        of_weight = multiply(transposed, scale, rows, rows_scale, fast_accumulation=False)
         # Of the rounded gradient, which takes a fourth of the reads and writes: the gradient
         # itself would be stored for this sum alone.
         of_bias = (transposed.float().sum(1) * scale).bfloat16() if ctx.has_bias else None
-        return of_rows, of_weight, of_bias, torch.stack((rows_maximum, find_maximum(gradient)))
+        maxima_now = torch.stack((rows_maximum, find_maximum(gradient)))
+        return of_rows, of_weight.to(ctx.weight_type), of_bias, maxima_now
 
 
 class Fp8Linear(nn.Module):
