@@ -4,6 +4,7 @@ settings of Mayr et al."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -147,6 +148,43 @@ def test_training_in_fp8_updates_the_maxima(monkeypatch: pytest.MonkeyPatch) -> 
     assert len(layers) == 8  # two blocks of qkv, projection and two of the MLP
     assert len(maxima) == 2 and maxima[0] != maxima[1]
     assert all(0 < value != fp8_linear.FIRST_MAXIMUM for values in maxima for value in values)
+
+
+def take_part(rank: int, directory: str) -> None:
+    """Train two steps in FP8 as one of two ranks; leave weights, losses and maxima in
+    `directory`."""
+    torch.set_num_threads(1)
+    torch.distributed.init_process_group(
+        "gloo", f"file://{directory}/store", rank=rank, world_size=2
+    )
+    networks = []
+    make_network = vitl16_train.make_network
+
+    def keep_network(*arguments: Any) -> Any:
+        networks.append(make_network(*arguments))
+        return networks[0]
+
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(vitl16_train, "make_network", keep_network)
+        built = vitl16_train.build(
+            Job("vitl16-train", "fp8", "smoke", BATCH, 1, "cpu", rank=rank, world_size=2)
+        )
+    steps = Steps(2)
+    built.run(steps)
+    weights = torch.cat([tensor.detach().flatten() for tensor in networks[0].parameters()])
+    maxima = [m.maxima.tolist() for m in networks[0].modules() if hasattr(m, "maxima")]
+    torch.save((weights, steps.losses, maxima), f"{directory}/{rank}.pt")
+    torch.distributed.destroy_process_group()
+
+
+def test_two_ranks_in_fp8_have_one_network_and_scales_of_their_own(tmp_path: Path) -> None:
+    torch.multiprocessing.spawn(take_part, (str(tmp_path),), nprocs=2)
+    (first, first_losses, first_maxima), (second, second_losses, second_maxima) = (
+        torch.load(tmp_path / f"{rank}.pt") for rank in range(2)
+    )
+    assert torch.equal(first, second)
+    assert first_losses != second_losses
+    assert len(first_maxima) == 8 and first_maxima != second_maxima
 
 
 def test_conversion_takes_linear_layers_and_keeps_their_parameters() -> None:
