@@ -16,14 +16,15 @@ The tensor cores of Hopper read both factors in FP8 along the dimension that is 
 gradient of the weight therefore takes transposed copies of inputs and gradients.
 """
 
-from importlib.util import find_spec
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-if find_spec("triton"):  # missing beside builds of torch for CPUs
+try:
     from reference.transpose_kernel import transpose_bytes
+except ImportError:  # builds of torch for CPUs come without Triton
+    transpose_bytes = None
 
 MULTIPLE = 16
 """`torch._scaled_mm` needs every dimension of its factors to be a multiple of this on a GPU."""
@@ -54,7 +55,9 @@ def find_maximum(values: Tensor) -> Tensor:
 
 def transpose(matrix: Tensor) -> Tensor:
     """Return a contiguous copy of the transpose of a matrix in FP8."""
-    return transpose_bytes(matrix) if matrix.is_cuda else matrix.t().contiguous()
+    if transpose_bytes is None or not matrix.is_cuda:
+        return matrix.t().contiguous()
+    return transpose_bytes(matrix)
 
 
 def multiply(
@@ -103,17 +106,30 @@ class Fp8Product(torch.autograd.Function):
     def backward(  # type: ignore[override]
         ctx: Any, gradient: Tensor
     ) -> tuple[Tensor, Tensor, Tensor | None, Tensor]:
-        rows, rows_scale, weight, weight_scale, rows_maximum, maxima = ctx.saved_tensors
-        rounded, scale = round_to_fp8(gradient, maxima[1] * HEADROOM, torch.float8_e5m2)
-        transposed = transpose(rounded)
-        of_rows = multiply(rounded, scale, weight, weight_scale)
-        # A sum over all rows, tens of thousands, which fast accumulation would blur.
-        of_weight = multiply(transposed, scale, rows, rows_scale, fast_accumulation=False)
-        # Of the rounded gradient, which takes a fourth of the reads and writes: the gradient
-        # itself would be stored for this sum alone.
-        of_bias = (transposed.float().sum(1) * scale).bfloat16() if ctx.has_bias else None
-        maxima_now = torch.stack((rows_maximum, find_maximum(gradient)))
-        return of_rows, of_weight.to(ctx.weight_type), of_bias, maxima_now
+        (
+            rows_transposed, rows_scale, weight_transposed, weight_scale, rows_maximum, maxima
+        ) = ctx.saved_tensors  # fmt: skip
+        gradient_fp8, gradient_scale = round_to_fp8(
+            gradient, maxima[1] * HEADROOM, torch.float8_e5m2
+        )
+        gradient_transposed = transpose(gradient_fp8)
+        of_rows = multiply(gradient_fp8, gradient_scale, weight_transposed, weight_scale)
+        # Fast accumulation would triple the rounding error of a sum over tens of thousands of rows.
+        of_weight = multiply(
+            gradient_transposed,
+            gradient_scale,
+            rows_transposed,
+            rows_scale,
+            fast_accumulation=False,
+        )
+        # Of the rounded gradient: the gradient in bf16 would be stored for this sum alone.
+        of_bias = (gradient_transposed.float().sum(1) * gradient_scale).bfloat16()
+        return (
+            of_rows,
+            of_weight.to(ctx.weight_type),
+            of_bias if ctx.has_bias else None,
+            torch.stack((rows_maximum, find_maximum(gradient))),
+        )
 
 
 class Fp8Linear(nn.Module):

@@ -16,10 +16,10 @@ JOULES_PER_KWH = 3.6e6
 SECONDS_PER_DAY = 86_400
 DAYS_PER_YEAR = 365
 
-BOARD_SPREAD_PERCENT = 3.8
-"""Range of the throughputs of three H200 boards under one cap with one program
-(docs/performance.md). Reproductions are judged by it. A report derives the spread from its own
-repeats and takes this value where it has too few."""
+BOARD_SPREAD_PERCENT = 4.6
+"""Largest usual difference of two H200 boards under one cap with one program, in items/s and J per
+item: committed runs differ by 4.5 % at most (docs/performance.md). Reproductions are judged by it.
+A report derives the spread from its own repeats and takes this value where it has too few."""
 
 Difference = Literal["higher", "lower", "within board spread", "intervals overlap", "no interval"]
 

@@ -18,4 +18,4 @@ def slower_than_the_original(run: EvidenceFrames, other_run: EvidenceFrames) -> 
 def more_energy_than_the_original(run: EvidenceFrames, other_run: EvidenceFrames) -> None:
     use_other_boards(run)
     scale_readings(run, 1.02)
-    scale_readings(other_run, 0.977)
+    scale_readings(other_run, 0.972)
