@@ -42,6 +42,7 @@ from reporting.sections.repeats import ReportSpread
 from reporting.sentences.cost import COST_IN_BRIEF, COST_SENTENCE
 from rules import VERSION
 from rules.bundle_format.records import Json
+from rules.metrics.comparison import BOARD_SPREAD_PERCENT
 from rules.metrics.node.racks import TOLERANCE_W
 
 FORMAT = "wattmark-report/1"
@@ -102,6 +103,7 @@ def render_page(page: PageModel, output: Path, now: datetime, drawing: Drawing) 
         policy=make_policy((*scripts, libraries)),
         defaults=DEFAULTS,
         spread=page.spread,
+        board_spread_percent=BOARD_SPREAD_PERCENT,
         now=now,
         rules_version=VERSION,
         passed_count=len(page.collected.list_passed_findings()),

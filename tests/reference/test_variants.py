@@ -65,7 +65,7 @@ def test_fp8_products_are_those_of_a_linear_layer(
 ) -> None:
     """Output and all three gradients in the second step, whatever the magnitude of the gradient.
     e4m3 has three bits after the leading one and e5m2 has two, so rounding errors are up to 1/16
-    and 1/8. That of the bias is a sum of rounded gradients."""
+    and 1/8. The gradient of the bias is a sum of rounded gradients."""
     exact, fp8 = pair
     train_step(fp8, magnitude)
     results = [train_step(layer, magnitude) for layer in (exact, fp8)]

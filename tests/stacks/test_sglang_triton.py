@@ -21,7 +21,8 @@ for shape in ((1, 1), (TILE, TILE), (TILE + 1, TILE - 1), (200, 130), (16, 1024)
 
 @pytest.mark.parametrize("data_type", ["float8_e4m3fn", "float8_e5m2"])
 def test_transposed_copies_are_those_of_torch(data_type: str) -> None:
-    """Also where the last tiles are not full. Triton reads the variable when it is imported."""
+    """Shapes with and without partly filled tiles. Triton reads TRITON_INTERPRET when it is
+    imported, so another process makes the copies."""
     subprocess.run(
         [sys.executable, "-c", COMPARE.format(data_type=data_type)],
         env={**os.environ, "TRITON_INTERPRET": "1"},
