@@ -1,9 +1,9 @@
 """ResNet-50 training on synthetic images, timm's model.
 
 `baseline` is TF32 and eager. `tuned` is bf16 autocast, channels_last, compiled, with a fused
-optimiser. `s2d` is `tuned` with the first convolution on blocks of 2 x 2 pixels. `mayr` has the
-settings of Mayr et al. (docs/mayr.md): `baseline` with Adam, and cuDNN chooses its algorithms
-without timing them.
+optimiser. `s2d` is `tuned` with the first convolution on blocks of 2 x 2 pixels and with generated
+kernels whose block sizes coordinate descent chooses. `mayr` has the settings of Mayr et al.
+(docs/mayr.md): `baseline` with Adam, and cuDNN chooses its algorithms without timing them.
 """
 
 from functools import partial
@@ -52,7 +52,7 @@ def build(job: Job) -> Built:
     torch.manual_seed(job.seed)  # the same weights on every rank
     network = make_network(workload.model, job)
     optimiser = make_optimiser(network, job)
-    model = wrap_network(network, job, compiled=tuned and on_gpu)
+    model = wrap_network(network, job, tuned and on_gpu, kernel_tuning=job.variant == "s2d")
     images, labels = make_inputs(job, input_shape)
     return Built(
         run=partial(
@@ -120,16 +120,18 @@ def make_optimiser(network: nn.Module, job: Job) -> torch.optim.Optimizer:
 def describe_settings(variant: str, on_gpu: bool) -> Settings:
     """Return the settings that a bundle records."""
     tuned = variant in BF16_VARIANTS
-    optimiser: Settings = {
+    settings: Settings = {
         "optimizer": "SGD, momentum 0.9",
         "learning_rate": LEARNING_RATE,
         "weight_decay": WEIGHT_DECAY,
     }
     if variant == "mayr":
-        optimiser = {"optimizer": "Adam", "learning_rate": ADAM_LEARNING_RATE, "weight_decay": 0.0}
+        settings = {"optimizer": "Adam", "learning_rate": ADAM_LEARNING_RATE, "weight_decay": 0.0}
+    if variant == "s2d":
+        settings["stem"] = "blocks of 2 x 2 pixels"
+        settings["kernel_tuning"] = "coordinate descent" if on_gpu else None
     return {
-        **optimiser,
-        **({"stem": "blocks of 2 x 2 pixels"} if variant == "s2d" else {}),
+        **settings,
         "memory_format": "channels_last" if tuned else "contiguous",
         "autocast": "bf16" if tuned else None,
         "compiled": tuned and on_gpu,

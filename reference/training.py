@@ -30,9 +30,12 @@ def hash_first_samples(batches: Iterable[Tensor]) -> str:
     return digest.hexdigest()
 
 
-def wrap_network(network: nn.Module, job: Job, compiled: bool) -> nn.Module:
+def wrap_network(
+    network: nn.Module, job: Job, compiled: bool, kernel_tuning: bool = False
+) -> nn.Module:
     """Return `network` wrapped for data parallelism if there are several ranks, then compiled if
-    `compiled`.
+    `compiled`. With `kernel_tuning`, coordinate descent chooses the block sizes of each generated
+    kernel by timing it, which takes minutes.
 
     Call it after the optimiser has taken the parameters of `network`.
     """
@@ -47,7 +50,8 @@ def wrap_network(network: nn.Module, job: Job, compiled: bool) -> nn.Module:
         )
     # The wrapper is compiled too: torch.compile then splits the graph at the buckets, so that the
     # all-reduce overlaps with the backward pass.
-    return torch.compile(model) if compiled else model
+    options = {"coordinate_descent_tuning": True} if kernel_tuning else None
+    return torch.compile(model, options=options) if compiled else model
 
 
 def train_classifier(

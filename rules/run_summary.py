@@ -23,7 +23,7 @@ NEAR_CAP = 0.05
 than that of all others must not keep a run from being compared."""
 
 
-RECIPE_SETTINGS = ("fp8_linear", "group_norm")
+RECIPE_SETTINGS = ("fp8_linear", "group_norm", "kernel_tuning")
 """The settings of an implementation that tell versions of one variant apart: runs that differ in
 them are no repeats of each other. Settings that follow from the memory of a board are not among
 them."""

@@ -251,6 +251,20 @@ def test_s2d_is_tuned_with_another_stem() -> None:
 
 
 @pytest.mark.parametrize(
+    ("kernel_tuning", "options"), [(True, {"coordinate_descent_tuning": True}), (False, None)]
+)
+def test_kernel_tuning_is_an_option_of_the_compiler(
+    kernel_tuning: bool, options: dict[str, bool] | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[Any] = []
+    monkeypatch.setattr(torch, "compile", lambda model, options: calls.append((model, options)))
+    network, job = nn.Linear(1, 1), Job("resnet50-train", "s2d", "smoke", BATCH, 1, "cpu")
+    training.wrap_network(network, job, compiled=True, kernel_tuning=kernel_tuning)
+    assert calls == [(network, options)]
+    assert set(options or ()) <= set(torch._inductor.list_options())
+
+
+@pytest.mark.parametrize(
     ("implementation", "workload"),
     [(vitl16_train, "vitl16-train"), (resnet50_train, "resnet50-train")],
     ids=["vit", "resnet"],

@@ -232,7 +232,7 @@ def withhold_older_recipes(runs: Sequence[Result]) -> list[Result]:
 
     def read_recipe(run: Result) -> list[object]:
         settings = run.loaded_bundle.result["implementation"]["settings"]
-        return [settings.get("fp8_linear"), settings.get("group_norm")]
+        return [settings.get(name) for name in ("fp8_linear", "group_norm", "kernel_tuning")]
 
     by_start = sorted(runs, key=lambda run: str(run.loaded_bundle.result["started_at"]))
     newest = {read_kind(run): run for run in by_start}
