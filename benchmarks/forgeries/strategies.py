@@ -36,7 +36,7 @@ UNSEEN_HIGH_CLOCK = (
     "cycle. X115 reports it beside one run of the setting with the same batch size."
 )
 UNSEEN_CLOCK = (
-    "Work, clock and time agree with each other, and boards differ by 3 %. Only a reproduction "
+    "Work, clock and time agree with each other, and boards differ by 4 %. Only a reproduction "
     "shows it."
 )
 UNSEEN_SMALL_STEPS = (

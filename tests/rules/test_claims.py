@@ -36,10 +36,10 @@ ALONE, ACROSS = ("W126", "W127", "T122", "T123", "T124", "T125", "C113"), ("X116
 PATHS = sorted(path.parent for path in (SUBMISSIONS / "reference").glob("*/*/result.json"))
 COOLING_RUNS = ("c76f09", "110c2c", "d83cc5")
 WARMING_RUNS = ("83e836", "bf0a88", "97d2e3")
-LEARNING_RUNS = ("83e836", "8d6d0f", "c1c71c", "05bbe1")
+LEARNING_RUNS = ("83e836", "8d6d0f", "c1c71c", "05bbe1", "6c961e")
 DRIFTING_RUNS = (*COOLING_RUNS, *WARMING_RUNS, *LEARNING_RUNS, "19cf8c")
 """Boards cool by 5 to 8 K over the scored epochs and draw less power, or warm up. LLaMA learns its
-tokens by heart. Some batches of `83e836` take up to twice as long. `19cf8c` serves one request at
+tokens by heart, and ViT-L/16 in fp16 its images. Some batches of `83e836` take up to twice as long. `19cf8c` serves one request at
 a time."""
 CAPPED_RUN = next(path for path in PATHS if path.name.endswith("85582f"))
 

@@ -14,7 +14,7 @@ Readings and counter do not belong to the same run, and their agreement over the
 fabricated.
 
 It is a note. Counter and readings observe the same power, so an interval with more energy has a
-higher reading near it: on the measured boards the correlation is 0.15 to 0.70. It is 0.08 with
+higher reading near it: on the measured boards the correlation is 0.12 to 0.70. It is 0.08 with
 batches of 73 ms, and 0.10 with 16 requests in flight. Invented, shuffled or foreign readings keep
 the mean and lose this correlation. The statistic comes from few boards, and a board with very even
 power would fail it.
@@ -41,7 +41,7 @@ RULE = BundleRule(
 )
 
 LEAST = 0.08
-"""Lowest plausible magnitude of the correlation; measured boards have 0.15 or more, unrelated
+"""Lowest plausible magnitude of the correlation; measured boards have 0.12 or more, unrelated
 series 0.03 to 0.04 (docs/forensics.md)."""
 LEAST_IN_FLIGHT = 64
 """Servers with fewer requests in flight are not judged."""
