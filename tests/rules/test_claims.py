@@ -39,8 +39,8 @@ WARMING_RUNS = ("83e836", "bf0a88", "97d2e3")
 LEARNING_RUNS = ("83e836", "8d6d0f", "c1c71c", "05bbe1", "6c961e")
 DRIFTING_RUNS = (*COOLING_RUNS, *WARMING_RUNS, *LEARNING_RUNS, "19cf8c")
 """Boards cool by 5 to 8 K over the scored epochs and draw less power, or warm up. LLaMA learns its
-tokens by heart, and ViT-L/16 in fp16 its images. Some batches of `83e836` take up to twice as long. `19cf8c` serves one request at
-a time."""
+tokens by heart, and ViT-L/16 in fp16 its images. Some batches of `83e836` take up to twice as long.
+`19cf8c` serves one request at a time."""
 CAPPED_RUN = next(path for path in PATHS if path.name.endswith("85582f"))
 
 
