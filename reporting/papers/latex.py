@@ -71,7 +71,7 @@ _ACCENTS = {
 
 
 _TIMES_WIDTHS = (
-    *(250, 333, 408, 500, 500, 833, 778, 333, 333, 333, 500, 564, 250, 333, 250, 278),
+    *(350, 333, 408, 500, 500, 833, 778, 333, 333, 333, 500, 564, 250, 333, 250, 278),
     *(500, 500, 500, 500, 500, 500, 500, 500, 500, 500, 278, 278, 564, 564, 564, 444),
     *(921, 722, 667, 667, 722, 611, 556, 722, 722, 333, 389, 722, 611, 889, 722, 722),
     *(556, 722, 667, 556, 611, 722, 722, 944, 722, 722, 611, 333, 278, 333, 469, 500),
@@ -79,7 +79,7 @@ _TIMES_WIDTHS = (
     *(500, 500, 333, 389, 278, 500, 500, 722, 500, 500, 444, 480, 200, 480, 541),
 )
 """Widths of the ASCII characters from the space on, in thousandths of the font size (font metrics
-of Times-Roman, the text font of IEEEtran)."""
+of Times-Roman, the text font of IEEEtran, which sets wider spaces)."""
 _SYMBOLS, _SYMBOL_WIDTH = frozenset("\\{}<>|~^"), 800
 """Characters that LaTeX takes from a font of symbols, with wider shapes."""
 _NARROW_BLANK = "\u202f"

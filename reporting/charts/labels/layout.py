@@ -13,7 +13,7 @@ from itertools import pairwise
 _LETTER_SHARE, _NARROW_SHARE, _LINE_SHARE = 0.64, 0.35, 1.1
 """Width of a letter, of one of `_NARROW_LETTERS`, and height of a line, in shares of the size of
 the font."""
-_NARROW_LETTERS = " \u00b7."
+_NARROW_LETTERS = " \u00b7.fijlt"
 _GAPS_PX = (2.5, 4.0, 5.0)
 """Distances of a label from the edge of its point."""
 _LEADER_GAPS_PX = (7.0, 12.0, 18.0, 26.0)
