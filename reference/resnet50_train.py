@@ -1,8 +1,8 @@
 """ResNet-50 training on synthetic images, timm's model.
 
 `baseline` is TF32 and eager. `tuned` is bf16 autocast, channels_last, compiled, with a fused
-optimiser. `s2d` is `tuned` with the first convolution on blocks of 2 x 2 pixels and with generated
-kernels whose block sizes coordinate descent chooses. `mayr` has the settings of Mayr et al.
+optimiser. `s2d` is `tuned` with the first convolution on blocks of 2 x 2 pixels and with
+coordinate descent tuning of the generated kernels. `mayr` has the settings of Mayr et al.
 (docs/mayr.md): `baseline` with Adam, and cuDNN chooses its algorithms without timing them.
 """
 
@@ -52,7 +52,9 @@ def build(job: Job) -> Built:
     torch.manual_seed(job.seed)  # the same weights on every rank
     network = make_network(workload.model, job)
     optimiser = make_optimiser(network, job)
-    model = wrap_network(network, job, tuned and on_gpu, kernel_tuning=job.variant == "s2d")
+    model = wrap_network(
+        network, job, compiled=tuned and on_gpu, kernel_tuning=job.variant == "s2d"
+    )
     images, labels = make_inputs(job, input_shape)
     return Built(
         run=partial(

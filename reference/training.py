@@ -34,8 +34,8 @@ def wrap_network(
     network: nn.Module, job: Job, compiled: bool, kernel_tuning: bool = False
 ) -> nn.Module:
     """Return `network` wrapped for data parallelism if there are several ranks, then compiled if
-    `compiled`. With `kernel_tuning`, coordinate descent chooses the block sizes of each generated
-    kernel by timing it, which takes minutes.
+    `compiled`. With `kernel_tuning`, coordinate descent chooses the block sizes and the number of
+    warps of each generated kernel by timing it, which takes minutes.
 
     Call it after the optimiser has taken the parameters of `network`.
     """

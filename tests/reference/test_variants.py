@@ -235,7 +235,7 @@ def test_the_loss_of_every_variant_falls(implementation: Any, workload: str, var
     assert steps.losses[4] < steps.losses[0]
 
 
-def test_s2d_is_tuned_with_another_stem() -> None:
+def test_s2d_is_tuned_with_another_stem_and_tuned_kernels() -> None:
     """Weights are the same and outputs agree, here in fp32."""
     outputs = []
     for variant in ("tuned", "s2d"):
@@ -248,6 +248,8 @@ def test_s2d_is_tuned_with_another_stem() -> None:
     torch.testing.assert_close(outputs[1], outputs[0], rtol=1e-3, atol=1e-4)
     settings = [resnet50_train.describe_settings(v, on_gpu=True) for v in ("tuned", "s2d")]
     assert settings[0].items() < settings[1].items()
+    assert settings[1]["kernel_tuning"] == "coordinate descent"
+    assert resnet50_train.describe_settings("s2d", on_gpu=False)["kernel_tuning"] is None
 
 
 @pytest.mark.parametrize(
@@ -258,10 +260,22 @@ def test_kernel_tuning_is_an_option_of_the_compiler(
 ) -> None:
     calls: list[Any] = []
     monkeypatch.setattr(torch, "compile", lambda model, options: calls.append((model, options)))
-    network, job = nn.Linear(1, 1), Job("resnet50-train", "s2d", "smoke", BATCH, 1, "cpu")
+    network, job = nn.Linear(1, 1), Job("resnet50-train", "tuned", "smoke", BATCH, 1, "cpu")
     training.wrap_network(network, job, compiled=True, kernel_tuning=kernel_tuning)
     assert calls == [(network, options)]
     assert set(options or ()) <= set(torch._inductor.list_options())
+
+
+@pytest.mark.parametrize("variant", ["baseline", "tuned", "s2d", "mayr"])
+def test_only_s2d_tunes_its_kernels(variant: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[dict[str, bool]] = []
+    monkeypatch.setattr(
+        resnet50_train, "wrap_network", lambda network, job, **options: calls.append(options)
+    )
+    settings = build(resnet50_train, "resnet50-train", variant).settings
+    # A CPU does not compile.
+    assert calls == [{"compiled": False, "kernel_tuning": variant == "s2d"}]
+    assert ("kernel_tuning" in settings) is (variant == "s2d")
 
 
 @pytest.mark.parametrize(

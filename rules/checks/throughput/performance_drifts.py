@@ -26,9 +26,10 @@ runs on one H200 each: a server with four requests in flight draws 1.5 % more po
 while the board warms up by 4 K. So is one of five further runs on one H200 each: a server with one
 request in flight gets 0.7 % faster in the middle of the run, for a cause that is not known. So is
 one of three further runs on one H200 each: LLaMA at batch 2 learns 16 sequences, its loss falls to
-5.7, and its throughput falls by 2.2 %. Of 20 000 simulated runs without drift for each of the 46
-series, with its standard deviation and its autocorrelation, 0.5 % on average and 7.6 % at most
-exceed the limit.
+5.7, and its throughput falls by 2.2 %. So is one of seven further runs on one H200 each: ViT-L/16
+in fp16 learns its images, its loss falls to 0.0002, and its throughput rises by 2.2 %. Of 20 000
+simulated runs without drift for each of the 46 series, with its standard deviation and its
+autocorrelation, 0.5 % on average and 7.6 % at most exceed the limit.
 """
 
 from collections.abc import Iterator
