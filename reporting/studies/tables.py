@@ -207,6 +207,15 @@ def _build_fit_table(figures: Sequence[SetupFigures]) -> ReportTable:
         _COUNT,
         Column("activations", "exponent of activations", form="number", digits=3, interval=True),
         Column("flops", "exponent of FLOPs", form="number", digits=3, interval=True),
+        Column("intercept", "intercept", form="number", interval=True, hidden=True),
+        *(
+            Column(f"{key}_error", f"standard error of {title}", form="number", hidden=True)
+            for key, title in (
+                ("activations", "exponent of activations"),
+                ("flops", "exponent of FLOPs"),
+                ("intercept", "intercept"),
+            )
+        ),
         Column("r2", "R²", form="number", digits=3),
         *(
             Column(f"r_{name}", f"r with {label}", form="number", digits=3, interval=True)
@@ -218,14 +227,20 @@ def _build_fit_table(figures: Sequence[SetupFigures]) -> ReportTable:
         row: Cells = {"setup": label_setup(setup_figures.setup)}
         if (fit := setup_figures.fit) is not None:
             row |= {"n": fit.n, "r2": fit.r2}
-            row |= _cell("activations", fit.activations) | _cell("flops", fit.flops)
+            for name, coefficient in (
+                ("activations", fit.activations),
+                ("flops", fit.flops),
+                ("intercept", fit.intercept),
+            ):
+                row |= _cell(name, coefficient) | {f"{name}_error": coefficient.standard_error}
         for name, correlation in setup_figures.correlations.items():
             if correlation is not None:
                 row |= _cell(f"r_{name}", correlation.log_pearson)
         rows.append(row)
     about = (
         "Fit: log E = a + b log activations + c log FLOPs, by least squares. r: correlation of the "
-        "logarithms. Intervals: 95 %. Doubtful results are left out."
+        "logarithms. Intervals: 95 %. Doubtful results are left out. Downloads have the intercept "
+        "a and the standard errors too."
     )
     title = "Energy against activations and FLOPs"
     return ReportTable(f"{_ID}-fits", title, columns, tuple(rows), about)

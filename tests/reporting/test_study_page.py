@@ -156,6 +156,10 @@ def test_tables_have_the_figures_of_the_rules(published: PublishedStudy) -> None
         (fit,) = rows["fits"]
         assert fit["activations"] == pytest.approx(figures.fit.activations.value)
         assert fit["flops_low"] == pytest.approx(figures.fit.flops.ci95[0])
+        assert fit["intercept"] == pytest.approx(figures.fit.intercept.value)
+        for name in ("intercept", "activations", "flops"):
+            error = getattr(figures.fit, name).standard_error
+            assert fit[f"{name}_error"] == pytest.approx(error) and error > 0
         assert rows["pixels"][0]["slope"] == pytest.approx(figures.size_exponent.value)
         assert [row["factor"] for row in rows["naive"]] == pytest.approx(
             [naive.factor.value for naive in figures.naive]
