@@ -80,6 +80,7 @@ def test_measured_run_alone_is_not_reported(path: Path) -> None:
     [
         ("438358", "6c4f87", False),  # Stable Diffusion before and in channels_last throughout
         ("021df1", "626695", False),  # FP8 with one scale per row, and with delayed scaling
+        ("dabc4e", "695f66", False),  # ResNet-50 without kernel tuning, and with it
         ("b27ead", "8e3adf", True),  # a server that lists its quantisation, and one that does not
     ],
 )
