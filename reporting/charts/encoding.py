@@ -31,12 +31,20 @@ _BOARD_HUES = {
     "MI355X": OLIVE,
 }
 _SETTING_SHAPES = {
+    # The variants of a workload have different shapes.
     # Papers seldom state the precision of a figure.
     "": "triangle-up",
     "tuned bf16": "circle",
     "baseline tf32": "square",
     "baseline bf16": "diamond",
+    "tuned-fp16 fp16": "diamond",
     "fp8": "cross",
+    "tuned-tf32 tf32": "triangle-down",
+    "s2d bf16": "triangle-right",
+    "fp8-kv fp8": "triangle-right",
+    "mayr tf32": "triangle-left",
+    "mayr bf16": "triangle-left",
+    "mayr fp16": "triangle-left",
     # Of studies of models: engine and precision.
     "cudagraph bf16": "circle",
     "cudagraph tf32": "square",

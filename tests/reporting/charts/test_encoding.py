@@ -10,9 +10,10 @@ import pytest
 from support.report.chart_tables import list_charts, make_result, make_results, make_table
 
 from reporting.charts import build_charts
-from reporting.charts.encoding import GREEN, PALETTE, Look
+from reporting.charts.encoding import GREEN, PALETTE, Look, find_look
 from reporting.charts.render import to_svg
 from reporting.charts.style import assign_styles
+from rules.workloads import Workload, workloads
 
 
 def test_doubtful_points_are_hollow_and_implausible_ones_crossed() -> None:
@@ -47,6 +48,17 @@ _BF16 = {"variant": "tuned", "precision": "bf16"}
 def test_setups_of_studies_on_one_board_differ_in_shape() -> None:
     settings = ("cudagraph bf16", "cudagraph tf32", "cudagraph fp32", "compile bf16")
     assert len({Look("H200", setting, "measured").shape for setting in settings}) == len(settings)
+
+
+@pytest.mark.parametrize(
+    "workload", [w for w in workloads().values() if not w.is_control], ids=lambda w: w.id
+)
+def test_variants_of_a_workload_differ_in_shape(workload: Workload) -> None:
+    looks = [
+        find_look({"model": "H200", "variant": variant, "precision": precision})
+        for variant, precision in workload.variants.items()
+    ]
+    assert len({look.shape for look in looks}) == len(looks) >= 2
 
 
 def test_line_has_the_look_of_its_board_setting_and_provenance_whatever_else_is_drawn() -> None:
