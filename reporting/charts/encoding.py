@@ -31,7 +31,6 @@ _BOARD_HUES = {
     "MI355X": OLIVE,
 }
 _SETTING_SHAPES = {
-    # The variants of a workload have different shapes.
     # Papers seldom state the precision of a figure.
     "": "triangle-up",
     "tuned bf16": "circle",
@@ -53,6 +52,7 @@ _SETTING_SHAPES = {
     "eager tf32-conv": "square",
     "tensorrt fp16": "diamond",
 }
+"""By variant and precision. The variants of a workload have different shapes."""
 _OTHER_SHAPES = ("triangle-down", "triangle-right", "triangle-left")
 DASHES: Mapping[Provenance, tuple[int, ...]] = {
     "measured": (1, 0),
