@@ -42,8 +42,10 @@ from reporting.sections.repeats import ReportSpread
 from reporting.sentences.cost import COST_IN_BRIEF, COST_SENTENCE
 from rules import VERSION
 from rules.bundle_format.records import Json
-from rules.metrics.comparison import BOARD_SPREAD_PERCENT
+from rules.metrics.figures import student_t95, student_t99
 from rules.metrics.node.racks import TOLERANCE_W
+from rules.metrics.uncertainty.between_runs import RunSpread
+from rules.metrics.uncertainty.repeats import Component
 
 FORMAT = "wattmark-report/1"
 """The format of report.json."""
@@ -102,8 +104,7 @@ def render_page(page: PageModel, output: Path, now: datetime, drawing: Drawing) 
         libraries=compress_text(libraries),
         policy=make_policy((*scripts, libraries)),
         defaults=DEFAULTS,
-        spread=page.spread,
-        board_spread_percent=BOARD_SPREAD_PERCENT,
+        spreads=_describe_spreads(page, page.spread),
         now=now,
         rules_version=VERSION,
         passed_count=len(page.collected.list_passed_findings()),
@@ -157,9 +158,9 @@ def describe_report(page: PageModel, now: datetime) -> Json:
         "assumptions": asdict(DEFAULTS),
         "cost_sentence": COST_SENTENCE,
         "cost_in_brief": COST_IN_BRIEF,
-        "least_difference_percent": _list_limits(page.spread),
+        "spread": _describe_spreads(page, page.spread),
         **(
-            {"node_least_difference_percent": _list_limits(page.node_scope.spread)}
+            {"node_spread": _describe_spreads(page, page.node_scope.spread)}
             if page.node_scope
             else {}
         ),
@@ -169,14 +170,36 @@ def describe_report(page: PageModel, now: datetime) -> Json:
     }
 
 
-def _list_limits(spread: ReportSpread) -> Json:
-    """The least differences of two single runs that count."""
+def _describe_spreads(page: PageModel, spread: ReportSpread) -> Json:
+    """The spread of repeats of each model of board that has runs: where it comes from, and by
+    figure its standard deviations in percent with the quantiles of Student's t for them."""
     return {
-        name: {
-            "other_boards": figure.get_single_limit_percent(False),
-            "same_board": figure.get_single_limit_percent(True),
+        model: {
+            "source": spread.find(model).describe(model),
+            **{
+                name: _describe_figure_spread(figure)
+                for name, figure in spread.find(model).by_figure.items()
+            },
         }
-        for name, figure in spread.by_figure.items()
+        for model in sorted({row.model for row in page.runs})
+    }
+
+
+def _describe_figure_spread(spread: RunSpread) -> Json:
+    return {
+        "boards": _describe_component(spread.boards),
+        "runs": spread.runs and _describe_component(spread.runs),
+        "runs_share": spread.runs_share,
+    }
+
+
+def _describe_component(component: Component) -> Json:
+    degrees = component.degrees_of_freedom
+    return {
+        "sd_percent": component.percent,
+        "degrees_of_freedom": degrees,
+        "t95": student_t95(degrees),
+        "t99": student_t99(degrees),
     }
 
 

@@ -27,7 +27,7 @@ from reporting.sections.nodes.scope import (
     select_node_rows,
 )
 from reporting.sections.power_traces import build_trace_tables
-from reporting.sections.repeats import ReportSpread, measure_spread
+from reporting.sections.repeats import ReportSpread, measure_spread, state_intervals
 from reporting.sections.serving import build_serving_table
 from reporting.sections.spread import build_epochs_table, build_repeats_table
 from reporting.sections.sweeps.axes import build_axis_tables
@@ -155,6 +155,7 @@ def build_page_model(
     """Build the tables of everything collected, and of what changed since an earlier round."""
     rows = add_control_shares(collected.rows)
     spread = measure_spread(rows)
+    rows = state_intervals(rows, spread)
     sections = [
         section
         for workload in workloads().values()
@@ -166,7 +167,7 @@ def build_page_model(
     systems = _build_systems(rows, link)
     nodes = [*racks.list_measured_nodes(rows, link), *racks.list_published_nodes(collected.papers)]
     whole_nodes = racks.build_whole_nodes_table(nodes)
-    workloads_table = overview.build_workloads_table(rows)
+    workloads_table = overview.build_workloads_table(rows, spread)
     what_if = planning.build_what_if_table(rows, link, spread)
     evidence = overview.build_evidence_table(rows, link)
     section_tables = [table for section in sections for table in (*section.tables, *section.demo)]
@@ -233,6 +234,7 @@ def _build_node_scope(
     if not node_rows:
         return None
     spread = measure_spread(node_rows)
+    node_rows = state_intervals(node_rows, spread)
     system_tables = [system.table for system in systems]
     node_tables = build_node_scope_tables(node_rows, system_tables, link, spread)
     sentences = build_page_sentences(node_rows, (), node_tables, spread, link, nodes)

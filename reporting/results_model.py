@@ -31,8 +31,8 @@ Comparison = Literal["level", "shape", "none"]
 
 @dataclass(frozen=True)
 class Figure:
-    """A number and its origin. A measured one is a mean with its 95 % interval: within one run over
-    `n` epochs, or over `n` repeated runs."""
+    """A number and its origin. A measured one has a 95 % interval: of a collected row, that within
+    the run over `n` epochs; on a page, that of another run on another board, from `n` runs."""
 
     value: float
     kind: Literal["measured", "printed", "assumed", "bound"]

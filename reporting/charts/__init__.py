@@ -51,7 +51,7 @@ def build_charts(table: ReportTable, texts: Mapping[str, ChartText] | None = Non
         "power": lambda t: [*spans.build_distribution_chart(t), *curves.build_clock_charts(t)],
         "front": fronts.build_front_chart,
         "trace": spans.build_trace_chart,
-        "work": fixed_work.build_fixed_work_chart,
+        "work": fixed_work.build_fixed_work_charts,
     }
     kind = get_kind(table)
     # The tests validate the specs, so a report need not.

@@ -7,7 +7,6 @@ from typing import Literal, get_args
 
 from reporting.results_model import Figure, ResultRow
 from reporting.sections.repeats import ReportSpread, Setting
-from rules.metrics.comparison import Difference
 from rules.metrics.figures import Estimate
 
 Change = Literal[
@@ -30,7 +29,7 @@ Change = Literal[
 - withdrawn, failed: no run of the setting is left, because runs were withdrawn or fail the check
 - gone: no run of the setting is left, and the later round has none of them
 - not compared: one of the two settings may not be compared with others
-- not told apart: intervals overlap, or the difference is within the board spread
+- not told apart: the 95 % intervals of both differences hold zero
 - unchanged: both rounds have the same runs
 """
 CHANGES: tuple[Change, ...] = get_args(Change)
@@ -42,7 +41,8 @@ class FigureChange:
 
     earlier: Figure
     later: Figure
-    difference: Difference
+    difference: str
+    """See `tell_apart`."""
     percent: Estimate
     """In percent of the earlier figure."""
 

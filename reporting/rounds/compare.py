@@ -14,8 +14,14 @@ from reporting.collect import Collected
 from reporting.results_model import Figure, ResultRow
 from reporting.rounds.changes import CHANGES, Change, FigureChange, RoundChanges, SettingChange
 from reporting.rounds.lost_runs import MISSING, BundleIndex
-from reporting.sections.repeats import JOULES, RATE, ReportSpread, Setting, join_repeats
-from rules.metrics.comparison import compare_with_baseline, estimate_relative_percent
+from reporting.sections.compare import tell_apart
+from reporting.sections.repeats import (
+    JOULES,
+    RATE,
+    ReportSpread,
+    Setting,
+    join_repeats,
+)
 from rules.metrics.figures import Estimate
 from rules.run_summary import CONFIGURATION_NAMES
 
@@ -72,8 +78,8 @@ def compare_rounds(
         [row for row in collected.rows if row.standing in standings]
         for collected in (earlier, later)
     )
-    earlier_groups = _group_settings(_share_system_names(rows, later_rows), identify)
-    later_groups = _group_settings(later_rows, identify)
+    earlier_groups = _group_settings(_share_system_names(rows, later_rows), identify, spread)
+    later_groups = _group_settings(later_rows, identify, spread)
     changes: list[SettingChange] = []
     lost_settings: list[Setting] = []
     for key, settings in later_groups.items():
@@ -81,7 +87,7 @@ def compare_rounds(
         changes += [
             _describe_new_setting(setting, earlier_bundles)
             if earlier_setting is None
-            else _compare_settings(earlier_setting, setting, bundles, spread)
+            else _compare_settings(earlier_setting, setting, bundles)
             for earlier_setting, setting in pairs
         ]
         lost_settings += unpaired_settings
@@ -102,10 +108,10 @@ def _share_system_names(
 
 
 def _group_settings(
-    rows: Iterable[ResultRow], identify: Identify
+    rows: Iterable[ResultRow], identify: Identify, spread: ReportSpread
 ) -> dict[SettingKey, list[Setting]]:
     groups: dict[SettingKey, list[Setting]] = {}
-    for setting in join_repeats(rows):
+    for setting in join_repeats(rows, spread):
         groups.setdefault(identify(setting.rows[0]), []).append(setting)
     return groups
 
@@ -139,9 +145,7 @@ def _describe_new_setting(setting: Setting, earlier_bundles: BundleIndex) -> Set
     return SettingChange("new", None, setting, reason=reason)
 
 
-def _compare_settings(
-    earlier: Setting, later: Setting, bundles: BundleIndex, spread: ReportSpread
-) -> SettingChange:
+def _compare_settings(earlier: Setting, later: Setting, bundles: BundleIndex) -> SettingChange:
     winning, winning_earlier = _select_winning(later), _select_winning(earlier)
     has_same_runs = _list_manifests(earlier) == _list_manifests(later)
     if has_same_runs and (winning is None) == (winning_earlier is None):
@@ -163,8 +167,8 @@ def _compare_settings(
         return SettingChange(
             "not compared", earlier, later, reason="; ".join([*exclusions, *reasons])
         )
-    rate = _compare_figure(RATE, winning_earlier, winning, spread)
-    joules = _compare_figure(JOULES, winning_earlier, winning, spread)
+    rate = _compare_figure(RATE, winning_earlier, winning)
+    joules = _compare_figure(JOULES, winning_earlier, winning)
     return SettingChange(
         _judge_figures(rate, joules), winning_earlier, winning, rate, joules, "; ".join(reasons)
     )
@@ -173,7 +177,7 @@ def _compare_settings(
 def _select_winning(setting: Setting) -> Setting | None:
     """The runs of a setting that may be compared; None without any."""
     rows = [row for row in setting.rows if row.may_win]
-    return Setting(rows) if rows else None
+    return replace(setting, rows=rows) if rows else None
 
 
 def _list_manifests(setting: Setting) -> list[str]:
@@ -215,28 +219,20 @@ def _list_drivers(setting: Setting) -> str:
     return " and ".join(sorted(driver or "unknown" for driver in drivers))
 
 
-def _compare_figure(
-    name: str, earlier: Setting, later: Setting, spread: ReportSpread
-) -> FigureChange | None:
-    """The change of `RATE` or `JOULES`. Runs that both rounds have make two means more alike than
-    independent ones are, so the limit then is cautious."""
+def _compare_figure(name: str, earlier: Setting, later: Setting) -> FigureChange | None:
+    """The change of `RATE` or `JOULES`."""
     figure: Figure | None = getattr(later.mean, name)
     earlier_figure: Figure | None = getattr(earlier.mean, name)
     if figure is None or earlier_figure is None:
         return None
-    limit_percent = spread.by_figure[name].get_limit_percent(later, earlier)
+    difference = later.compare(earlier, name)
+    assert difference is not None
     return FigureChange(
         earlier_figure,
         figure,
-        compare_with_baseline(
-            figure.value, figure.ci95, earlier_figure.value, earlier_figure.ci95, limit_percent
-        ),
-        estimate_relative_percent(_make_estimate(figure), _make_estimate(earlier_figure)),
+        tell_apart(difference),
+        Estimate(difference.percent, figure.n or 1, None, difference.ci95),
     )
-
-
-def _make_estimate(figure: Figure) -> Estimate:
-    return Estimate(figure.value, figure.n or 1, None, figure.ci95)
 
 
 def _judge_figures(rate: FigureChange | None, joules: FigureChange | None) -> Change:

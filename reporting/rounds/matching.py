@@ -92,9 +92,9 @@ def _measure_common_spread(
 
 
 def find_slower(changes: RoundChanges, percent: float) -> list[SettingChange]:
-    """The settings whose throughput is lower by at least `percent` %, unless the intervals overlap,
-    and the earlier settings without a later result to compare. `percent` takes the place of the
-    board spread."""
+    """The settings whose throughput is lower by at least `percent` %, and the earlier settings
+    without a later result to compare. `percent` takes the place of the spread between runs and
+    boards."""
     return [setting for setting in changes.settings if _is_slower(setting, percent)]
 
 
@@ -103,6 +103,15 @@ def _is_slower(setting: SettingChange, percent: float) -> bool:
         return False
     if setting.rate is None:
         return True
-    return setting.rate.percent.mean <= -percent and (
-        setting.rate.difference != "intervals overlap"
-    )
+    return setting.rate.percent.mean <= -percent and not _may_be_noise(setting)
+
+
+def _may_be_noise(setting: SettingChange) -> bool:
+    """Whether two single runs have intervals within the run that overlap: epochs that differ as
+    much as the runs do show no change."""
+    runs = [row for side in (setting.earlier, setting.later) if side for row in side.rows]
+    intervals = [ci95 for row in runs if (ci95 := row.items_per_s_per_accelerator.ci95)]
+    if len(runs) != 2 or len(intervals) != 2:
+        return False
+    (low, high), (later_low, later_high) = intervals
+    return low <= later_high and later_low <= high

@@ -22,6 +22,10 @@ BundleLink = Callable[[Path], str]
 Cells = dict[str, Value]
 
 
+IN_CHART = "in_chart"
+"""The hidden column of a table whose chart does not draw all of its rows."""
+
+
 SCOPE, NODE_SCOPE = "accelerators only", "whole nodes"
 """What the power measurement of a row covers."""
 SCOPE_COLUMN = Column("scope", "scope", hidden=True, about="what the power measurement covers")
@@ -158,20 +162,33 @@ def name_line(row: ResultRow) -> str:
 
 
 def distinguish_names(names: Sequence[str], rows: Sequence[ResultRow]) -> list[str]:
-    """Unique names of lines or settings, given a row of each: with the batch size, and then a
-    number from the second on, only if needed."""
-    uses = Counter(names)
-    # The batch size first, because it tells the reader why there are two.
-    batch_names = [
-        f"{name} · batch {row.batch_size}" if uses[name] > 1 and row.batch_size else name
-        for name, row in zip(names, rows, strict=True)
-    ]
+    """Unique names of lines or settings, given a row of each: with batch size or load, then with
+    the options of the run, and then a number from the second on, only if needed."""
+    # Batch size and options first, because they tell the reader why there are two.
+    for describe in (_describe_load, _describe_options):
+        uses = Counter(names)
+        names = [
+            f"{name} · {detail}" if uses[name] > 1 and (detail := describe(row)) else name
+            for name, row in zip(names, rows, strict=True)
+        ]
     counts: Counter[str] = Counter()
     unique_names = []
-    for name in batch_names:
+    for name in names:
         counts[name] += 1
         unique_names.append(name if counts[name] == 1 else f"{name} ({counts[name]})")
     return unique_names
+
+
+def _describe_load(row: ResultRow) -> str:
+    if not row.batch_size:
+        return ""
+    is_served = row.provenance is not None and row.provenance.run.requests is not None
+    return f"{row.batch_size} in flight" if is_served else f"batch {row.batch_size}"
+
+
+def _describe_options(row: ResultRow) -> str:
+    options = row.provenance.run.declaration.settings.options if row.provenance else None
+    return ", ".join(f"{name} {value}" for name, value in sorted((options or {}).items()))
 
 
 def name_setting(row: ResultRow) -> str:
@@ -228,7 +245,7 @@ def make_estimate_cells(key: str, estimate: Estimate | None) -> Cells:
 
 def make_figure_columns(item: str) -> tuple[Column, Column, Column]:
     """The columns of throughput per accelerator, energy per item and efficiency."""
-    about = "interval of 95 %: within this run for one run, over runs for the mean of several"
+    about = "interval of 95 %: what another run on another board of this kind gives"
     return (
         Column(
             "items_per_s_per_accelerator",

@@ -1,13 +1,14 @@
 """The tables that compare results: with a baseline, the best at each cap, and other variants with
 the variant `baseline`.
 
-Results are compared only if workload, precision, number of accelerators and scope are equal. A
-difference counts only if the two 95 % intervals do not overlap and if it is larger than the spread
-between runs and boards (`rules.metrics.comparison.compare_with_baseline`). The mean over its
-repeats stands for a setting.
+Results are compared only if workload, precision, number of accelerators and scope are equal. Two
+settings are told apart if the 95 % interval of their difference excludes zero
+(`rules.metrics.uncertainty.between_runs.compare_settings`). The mean over its repeats stands for a
+setting.
 """
 
 from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 
 from reporting.report_table import Column, ReportTable
@@ -28,35 +29,43 @@ from reporting.sections.repeats import (
     NO_REPEATS,
     RATE,
     RUN_COLUMNS,
-    SPREAD_COLUMNS,
+    RUNS_BY_BOARD_COLUMN,
     ReportSpread,
     Setting,
     join_repeats,
     make_limit_cells,
     make_repeat_cells,
     make_run_cells,
-    make_spread_cells,
+    make_runs_by_board_cells,
 )
-from rules.metrics.comparison import compare_with_baseline, relative_percent
+from rules.metrics.comparison import relative_percent
+from rules.metrics.uncertainty.between_runs import SettingDifference
 from rules.workloads import Workload
 
 ABOUT = (
     "Energy is that of the accelerators, or that of whole nodes in their scope. Each setting is "
-    "the mean over its repeats. Its interval is within the run for one run, and over runs for "
-    "several. A difference counts only if the two 95 % intervals do not overlap, and if it is "
-    "larger than the board spread: {:.2g} % in throughput and {:.2g} % in energy for one run each, "
-    "and less for repeats on several boards. Published figures have no interval."
+    "the mean over its runs. Its 95 % interval says what another run on another board of this kind "
+    "gives. Two settings are told apart if the 95 % interval of their difference excludes zero. "
+    "Where both ran on the same boards, they are compared on these alone if that is more certain. "
+    "{} Published figures have no interval."
 )
-COMPARISON_ABOUT = (
-    "higher or lower if the 95 % intervals do not overlap and the difference exceeds the spread "
-    "between boards"
-)
+COMPARISON_ABOUT = "higher or lower if the 95 % interval of the difference excludes zero"
+ONLY_ONE, NO_INTERVAL = "only one of its group", "no interval"
 
 
 def format_about(spread: ReportSpread, prefix: str = "") -> str:
     """The note below a table of comparisons."""
-    limits = [spread.by_figure[name].get_single_limit_percent(False) for name in (RATE, JOULES)]
-    return prefix + ABOUT.format(*limits)
+    return prefix + ABOUT.format(describe_limits(spread))
+
+
+def describe_limits(spread: ReportSpread) -> str:
+    """How far two single runs must be apart, as a sentence."""
+    kind = spread.most_known
+    rate, joules = (kind.get_least_difference_percent(name) for name in (RATE, JOULES))
+    return (
+        f"Two single runs on different {kind.kind} boards are told apart from {rate:.2g} % in "
+        f"throughput and {joules:.2g} % in energy on."
+    )
 
 
 def format_comparison_group(row: ResultRow) -> str:
@@ -76,28 +85,41 @@ def build_compare_table(
 ) -> ReportTable | None:
     """Each setting that may win against the fastest of its group; None unless a group has two. The
     page lets the reader choose another baseline."""
-    comparisons = compare_with_fastest(rows)
+    comparisons = compare_with_fastest(rows, spread)
     if not comparisons:
         return None
     cells = tuple(
         {
-            **_make_comparison_cells(setting, baseline, link, spread),
-            "result": name,
-            "against": baseline_name,
+            **_make_comparison_cells(comparison.setting, comparison.baseline, link),
+            **compare_in_group(comparison),
+            "result": comparison.name,
+            "against": comparison.baseline_name,
         }
-        for setting, name, baseline, baseline_name in comparisons
+        for comparison in comparisons
     )
     title = f"{workload.title}: comparison with a baseline"
     columns = _make_compare_columns(workload.item)
     return ReportTable(id, title, columns, cells, format_about(spread), COMPACT_KEYS)
 
 
-def compare_with_fastest(rows: Sequence[ResultRow]) -> list[tuple[Setting, str, Setting, str]]:
-    """Each setting that may win, with its name, and the fastest setting of its group, with its
-    name; empty unless a group has two."""
+@dataclass(frozen=True)
+class GroupComparison:
+    """A setting that may win, and the fastest setting of its comparison group."""
+
+    setting: Setting
+    name: str
+    baseline: Setting
+    baseline_name: str
+    is_alone: bool
+    """Whether its group has no other setting."""
+
+
+def compare_with_fastest(rows: Sequence[ResultRow], spread: ReportSpread) -> list[GroupComparison]:
+    """Each setting that may win, with the fastest one of its group; empty unless a group has
+    two."""
     compared_rows = [row for row in rows if row.may_win]
     groups = [
-        _sort_by_throughput(join_repeats(group))
+        _sort_by_throughput(join_repeats(group, spread))
         for _, group in groupby(
             sorted(compared_rows, key=format_comparison_group), key=format_comparison_group
         )
@@ -106,13 +128,23 @@ def compare_with_fastest(rows: Sequence[ResultRow]) -> list[tuple[Setting, str, 
         return []
     # Submitted groups come first, the group with the fastest setting before the others.
     groups.sort(key=lambda group: (group[0].runs is None, -_get_throughput(group[0])))
-    pairs = [(setting, group[0]) for group in groups for setting in group]
+    pairs = [(setting, group) for group in groups for setting in group]
     names = name_settings([setting for setting, _ in pairs])
     names_by_setting = {id(setting): name for (setting, _), name in zip(pairs, names, strict=True)}
     return [
-        (setting, name, baseline, names_by_setting[id(baseline)])
-        for (setting, baseline), name in zip(pairs, names, strict=True)
+        GroupComparison(
+            setting, name, group[0], names_by_setting[id(group[0])], is_alone=len(group) == 1
+        )
+        for (setting, group), name in zip(pairs, names, strict=True)
     ]
+
+
+def compare_in_group(comparison: GroupComparison) -> Cells:
+    """The cells of a setting against the fastest one of its group. A setting that is alone is
+    compared with none."""
+    if comparison.is_alone:
+        return {"rate_told": ONLY_ONE, "joules_told": ONLY_ONE}
+    return compare_setting(comparison.setting, comparison.baseline)
 
 
 COMPACT_KEYS = (
@@ -156,7 +188,15 @@ def _make_compare_columns(item: str) -> tuple[Column, ...]:
             "comparison group",
             about="precision and number of accelerators of all results of the group",
         ),
-        *SPREAD_COLUMNS,
+        Column(
+            "shared_boards",
+            "shared boards",
+            "",
+            "count",
+            about="the changes are those on so many boards that both settings ran on; empty if "
+            "they are those over all runs",
+        ),
+        RUNS_BY_BOARD_COLUMN,
     )
 
 
@@ -180,48 +220,49 @@ def format_label(row: ResultRow) -> str:
     return name_line(row) if row.cap_w is None else f"{name_line(row)} · {row.cap_w:g} W"
 
 
-def _make_comparison_cells(
-    setting: Setting, baseline: Setting, link: BundleLink, spread: ReportSpread
-) -> Cells:
+def _make_comparison_cells(setting: Setting, baseline: Setting, link: BundleLink) -> Cells:
     mean, baseline_mean = setting.mean, baseline.mean
-    cells: Cells = {
+    return {
         "result": format_label(mean),
         "against": format_label(baseline_mean),
         "like": format_comparison_group(mean),
-        **make_spread_cells(setting),
+        **make_runs_by_board_cells(setting),
         **make_run_cells(setting),
         **make_figure_cells(RATE, mean.items_per_s_per_accelerator),
         **make_figure_cells(JOULES, mean.joules_per_item),
         **make_repeat_cells(setting, link),
     }
-    return cells | compare_setting(setting, baseline, spread)
 
 
-def compare_setting(setting: Setting, baseline: Setting, spread: ReportSpread) -> Cells:
-    """The changes of throughput and energy per item, and whether they count."""
+def compare_setting(setting: Setting, baseline: Setting, on_shared_boards: bool = True) -> Cells:
+    """The changes of throughput and energy per item, and whether they are told apart."""
     cells: Cells = {}
     for prefix, name in (("rate", RATE), ("joules", JOULES)):
         figure, baseline_figure = getattr(setting.mean, name), getattr(baseline.mean, name)
         if figure is None or baseline_figure is None:
             continue
-        cells[f"{prefix}_percent"] = relative_percent(figure.value, baseline_figure.value)
-        cells[f"{prefix}_told"] = (
-            "baseline"
-            if setting is baseline
-            else compare_figures(
-                figure,
-                baseline_figure,
-                spread.by_figure[name].get_limit_percent(setting, baseline),
-            )
-        )
+        difference = setting.compare(baseline, name, on_shared_boards)
+        if setting is baseline:
+            percent, verdict = 0.0, "baseline"
+        elif difference is None:
+            percent = relative_percent(figure.value, baseline_figure.value)
+            verdict = NO_INTERVAL
+        else:
+            percent, verdict = difference.percent, tell_apart(difference)
+            if difference.boards:
+                cells["shared_boards"] = difference.boards
+        cells |= {f"{prefix}_percent": percent, f"{prefix}_told": verdict}
     return cells
 
 
-def compare_figures(figure: Figure, baseline: Figure, limit_percent: float) -> str:
-    """The verdict of `rules.metrics.comparison.compare_with_baseline` on two figures."""
-    return compare_with_baseline(
-        figure.value, figure.ci95, baseline.value, baseline.ci95, limit_percent
-    )
+def tell_apart(difference: SettingDifference | None) -> str:
+    """Whether a figure is `higher` or `lower` than another one, `not told apart` from it, or has
+    `no interval`."""
+    if difference is None:
+        return NO_INTERVAL
+    if not difference.counts:
+        return "not told apart"
+    return "higher" if difference.percent > 0 else "lower"
 
 
 def build_best_table(
@@ -257,10 +298,10 @@ def build_best_table(
         return format_comparison_group(row), row.cap_w or 0
 
     for (group_name, cap_w), group in groupby(sorted(candidates, key=key), key=key):
-        settings = join_repeats(group)
+        settings = join_repeats(group, spread)
         identities += [(group_name, cap_w, metric) for metric in _METRICS]
         cells += [
-            _make_best_cells(settings, metric, link, spread)
+            _make_best_cells(settings, metric, link)
             | {
                 "like": group_name,
                 "unit": per_joule.unit if metric == "efficiency" else f"{workload.item}s/s",
@@ -288,9 +329,7 @@ def build_best_table(
 _METRICS = ("throughput", "efficiency")
 
 
-def _make_best_cells(
-    settings: Sequence[Setting], metric: str, link: BundleLink, spread: ReportSpread
-) -> Cells:
+def _make_best_cells(settings: Sequence[Setting], metric: str, link: BundleLink) -> Cells:
     def select_figure(setting: Setting) -> Figure:
         mean = setting.mean
         figure = (
@@ -300,20 +339,17 @@ def _make_best_cells(
         return figure
 
     first, *others = sorted(settings, key=lambda setting: -select_figure(setting).value)
-    figure_spread = spread.by_figure[JOULES if metric == "efficiency" else RATE]
+    name = JOULES if metric == "efficiency" else RATE
+    # Less energy per item is more efficient, so the words of energy would be the wrong way round.
+    verdicts = {"lower": "higher", "higher": "lower"} if metric == "efficiency" else {}
+    verdict = tell_apart(first.compare(others[0], name)) if others else "only result"
     return {
         **make_repeat_cells(first, link),
         **make_run_cells(first),
         "n": len(settings),
         "by": metric,
         **make_figure_cells("value", select_figure(first)),
-        "told": compare_figures(
-            select_figure(first),
-            select_figure(others[0]),
-            figure_spread.get_limit_percent(first, others[0]),
-        )
-        if others
-        else "only result",
+        "told": verdicts.get(verdict, verdict),
     }
 
 
@@ -332,7 +368,7 @@ def build_tuned_table(
     """
     cells: list[Cells] = []
     for _, system_rows in _group_by_system([row for row in rows if row.may_win and row.provenance]):
-        settings = _sort_by_throughput(join_repeats(system_rows))
+        settings = _sort_by_throughput(join_repeats(system_rows, spread))
         baselines = [setting for setting in settings if setting.mean.variant == "baseline"]
         if not baselines:
             continue
@@ -383,12 +419,13 @@ def _group_by_system(rows: Iterable[ResultRow]) -> list[tuple[tuple[object, ...]
 def _make_tuned_cells(
     setting: Setting, baseline: Setting, link: BundleLink, spread: ReportSpread
 ) -> Cells:
-    cells = _make_comparison_cells(setting, baseline, link, spread)
-    for key in ("result", "like", "boards", "boards_effective"):
+    cells = _make_comparison_cells(setting, baseline, link) | compare_setting(setting, baseline)
+    for key in ("result", "like", RUNS_BY_BOARD_COLUMN.key):
         del cells[key]
+    cells.pop("shared_boards", None)
     for key, value in (
         ("baseline_rate", baseline.mean.items_per_s_per_accelerator),
         ("baseline_joules", baseline.mean.joules_per_item),
     ):
         cells |= drop_kind(make_figure_cells(key, value))
-    return cells | make_limit_cells(spread, RATE)
+    return cells | make_limit_cells(spread, RATE, setting.mean.model)

@@ -21,7 +21,7 @@ from reporting.sections.cells import (
     pluralize,
 )
 from reporting.sections.compare import format_label
-from reporting.sections.repeats import Setting, describe_trust, join_repeats
+from reporting.sections.repeats import ReportSpread, Setting, describe_trust, join_repeats
 from rules import VERSION
 from rules.finding import Finding, format_count
 from rules.registry import rules_by_id
@@ -32,7 +32,7 @@ NO_EVIDENCE = "no evidence"
 """The trust in a published figure."""
 
 
-def build_workloads_table(rows: Sequence[ResultRow]) -> ReportTable:
+def build_workloads_table(rows: Sequence[ResultRow], spread: ReportSpread) -> ReportTable:
     """The number of results of each workload and standing, and its fastest and most efficient
     setting, each as the mean over its repeats and with the trust in it."""
     columns = (
@@ -63,7 +63,7 @@ def build_workloads_table(rows: Sequence[ResultRow]) -> ReportTable:
         ),
     )
     cells = {
-        (workload.id, standing): _make_winner_cells(workload, standing, standing_rows)
+        (workload.id, standing): _make_winner_cells(workload, standing, standing_rows, spread)
         for workload in workloads().values()
         for standing in COMPARED_STANDINGS
         if (
@@ -80,7 +80,9 @@ def build_workloads_table(rows: Sequence[ResultRow]) -> ReportTable:
     return ReportTable("workloads", "Workloads", columns, table_rows, about, identities=groups)
 
 
-def _make_winner_cells(workload: Workload, standing: str, rows: Sequence[ResultRow]) -> Cells:
+def _make_winner_cells(
+    workload: Workload, standing: str, rows: Sequence[ResultRow], spread: ReportSpread
+) -> Cells:
     candidates = [row for row in rows if row.may_win]
     cells: Cells = {
         "workload": workload.id,
@@ -91,7 +93,7 @@ def _make_winner_cells(workload: Workload, standing: str, rows: Sequence[ResultR
     }
     if candidates:
         fastest = max(
-            join_repeats(candidates), key=lambda s: s.mean.items_per_s_per_accelerator.value
+            join_repeats(candidates, spread), key=lambda s: s.mean.items_per_s_per_accelerator.value
         )
         cells |= {
             "fastest": format_label(fastest.mean),
@@ -99,7 +101,7 @@ def _make_winner_cells(workload: Workload, standing: str, rows: Sequence[ResultR
             **make_figure_cells("fastest_rate", fastest.mean.items_per_s_per_accelerator),
         }
     if efficient := [row for row in candidates if row.items_per_joule]:
-        most_efficient = max(join_repeats(efficient), key=_get_items_per_joule)
+        most_efficient = max(join_repeats(efficient, spread), key=_get_items_per_joule)
         cells |= {
             "efficient": format_label(most_efficient.mean),
             "efficient_trust": describe_trust(most_efficient) or NO_EVIDENCE,

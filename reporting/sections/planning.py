@@ -17,20 +17,20 @@ from reporting.sections.cells import (
     add_mark_columns,
     name_setting,
 )
-from reporting.sections.compare import format_comparison_group, format_label
+from reporting.sections.compare import describe_limits, format_comparison_group, format_label
 from reporting.sections.repeats import (
     JOULES,
     NO_REPEATS,
     RATE,
     RUN_COLUMNS,
-    SPREAD_COLUMNS,
+    RUNS_BY_BOARD_COLUMN,
     ReportSpread,
     Setting,
     describe_trust,
     join_repeats,
     make_repeat_cells,
     make_run_cells,
-    make_spread_cells,
+    make_runs_by_board_cells,
 )
 from rules.metrics import comparison
 from rules.metrics.power.profile import NODE_ACCELERATORS, NODE_OVERHEAD_W
@@ -77,7 +77,7 @@ WHAT_IF_COLUMNS = add_mark_columns(
         "rank",
         "",
         "count",
-        about="by score, within a workload and comparison group; results within the board spread "
+        about="by score, within a workload and comparison group; results that are not told apart "
         "share a rank",
     ),
     Column(
@@ -123,7 +123,7 @@ WHAT_IF_COLUMNS = add_mark_columns(
     Column("joules_per_item_low", "lower end of the interval of energy", hidden=True),
     Column("joules_per_item_high", "upper end of the interval of energy", hidden=True),
     *(replace(column, hidden=True) for column in RUN_COLUMNS),
-    *SPREAD_COLUMNS,
+    RUNS_BY_BOARD_COLUMN,
 )
 
 
@@ -152,12 +152,11 @@ def build_what_if_table(
             cells += [
                 _make_what_if_cells(result.setting, link, assumptions)
                 | {"score": result.score, "rank": result.rank}
-                for result in _rank(join_repeats(group), spread, assumptions)
+                for result in _rank(join_repeats(group, spread), assumptions)
             ]
     if not cells:
         return None
-    limits = [spread.by_figure[name].get_single_limit_percent(False) for name in (RATE, JOULES)]
-    about = WHAT_IF_ABOUT.format(*limits)
+    about = WHAT_IF_ABOUT.format(describe_limits(spread))
     return ReportTable(
         "what-if", "What-if analysis", WHAT_IF_COLUMNS, tuple(cells), about, COMPACT_KEYS
     )
@@ -181,9 +180,9 @@ WHAT_IF_ABOUT = (
     "include idle time and network, nor hosts in the scope of accelerators. Cost and carbon are "
     "those of this energy times the PUE. Results are "
     "ranked within one workload, standing, precision and number of accelerators. Repeats of a "
-    "setting are one row with their mean. Results share a rank if they differ by less than the "
-    "board spread: {:.2g} % in throughput and {:.2g} % in energy. The energy of published results "
-    "is assumed."
+    "setting are one row with their mean. Results share a rank if they are told apart neither in "
+    "throughput nor in energy. {} The energy of published results is assumed, and they share a "
+    "rank if both figures are equal."
 )
 
 
@@ -211,7 +210,7 @@ def _make_what_if_cells(setting: Setting, link: BundleLink, assumptions: Assumpt
         "name": name_setting(mean),
         "trust": describe_trust(setting) or None,
         **make_run_cells(setting),
-        **make_spread_cells(setting),
+        **make_runs_by_board_cells(setting),
         "eur_per_million": kwh_per_million * assumptions.price_per_kwh,
         "gco2e_per_million": kwh_per_million * assumptions.gco2e_per_kwh,
         "eur_per_year": kwh_per_year * assumptions.price_per_kwh,
@@ -230,9 +229,7 @@ class RankedSetting:
     rank: int
 
 
-def _rank(
-    settings: Sequence[Setting], spread: ReportSpread, assumptions: Assumptions
-) -> list[RankedSetting]:
+def _rank(settings: Sequence[Setting], assumptions: Assumptions) -> list[RankedSetting]:
     """The settings by score, highest first. A setting shares the rank of the best one before it
     from which it cannot be told apart."""
     highest_rate, highest_joules = (
@@ -253,7 +250,7 @@ def _rank(
     leader: RankedSetting | None = None
     # Equal scores keep the order of the settings, so that the report is the same every time.
     for place, setting in enumerate(sorted(settings, key=compute_score, reverse=True), start=1):
-        is_tie = leader is not None and _is_tie(setting, leader.setting, spread)
+        is_tie = leader is not None and _is_tie(setting, leader.setting)
         rank = leader.rank if leader is not None and is_tie else place
         ranking.append(RankedSetting(setting, compute_score(setting), rank))
         leader = leader if is_tie else ranking[-1]
@@ -267,12 +264,9 @@ def _list_figures(setting: Setting) -> tuple[float, float]:
     return mean.items_per_s_per_accelerator.value, mean.joules_per_item.value
 
 
-def _is_tie(setting: Setting, leader: Setting, spread: ReportSpread) -> bool:
-    """Whether both figures of two settings differ by less than two boards of one model may."""
-    return all(
-        abs(comparison.relative_percent(value, leader_value))
-        < spread.by_figure[name].get_single_limit_percent(False)
-        for name, value, leader_value in zip(
-            (RATE, JOULES), _list_figures(setting), _list_figures(leader), strict=True
-        )
-    )
+def _is_tie(setting: Setting, leader: Setting) -> bool:
+    """Whether two settings are told apart neither in throughput nor in energy."""
+    differences = [setting.compare(leader, name) for name in (RATE, JOULES)]
+    if None in differences:
+        return _list_figures(setting) == _list_figures(leader)
+    return not any(difference and difference.counts for difference in differences)

@@ -4,25 +4,26 @@ Every comparison of the report takes the mean over the repeats of a setting, bec
 several runs is better than the system is.
 """
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from statistics import fmean
 
 from reporting.report_table import Column
 from reporting.results_model import Figure, ResultRow
 from reporting.sections.cells import BundleLink, Cells, list_boards, make_mark_cells, pluralize
-from rules.metrics.comparison import BOARD_SPREAD_PERCENT
-from rules.metrics.figures import estimate_mean
-from rules.metrics.uncertainty.repeats import (
-    Component,
-    Components,
-    Repeat,
-    compute_components,
-    count_effective_boards,
-    least_difference_percent,
-    pool_components,
+from rules.boards import BOARDS
+from rules.metrics.comparison import RULE_BOOK_KIND, RULE_BOOK_SPREAD
+from rules.metrics.uncertainty.between_runs import (
+    RunsByBoard,
+    RunSpread,
+    SettingDifference,
+    compare_settings,
+    estimate_another_run,
+    pool_run_spread,
+    pool_runs_on_one_board,
 )
+from rules.metrics.uncertainty.repeats import Component, Components, Repeat, compute_components
 
 RATE, JOULES = "items_per_s_per_accelerator", "joules_per_item"
 """The figures whose spread is estimated: fields of `ResultRow` and of `Headline`."""
@@ -30,22 +31,97 @@ RUN_COLUMNS = (
     Column("runs", "runs", "", "count", about="repeats that the figures are the mean of"),
     Column("boards_n", "boards", "", "count", about="different boards that the repeats ran on"),
 )
-SPREAD_COLUMNS = (
-    Column("boards", "names of the boards", hidden=True),
-    Column("boards_effective", "effective number of boards", "", "number", hidden=True),
+RUNS_BY_BOARD_COLUMN = Column(
+    "runs_by_board",
+    "runs by board",
+    hidden=True,
+    about="of each board: its name, the number of runs, and their mean throughput and energy",
 )
-"""What the least difference of two settings follows from, beside the number of runs."""
+"""What the difference of two settings follows from."""
 BOARD_LIMIT_COLUMN = Column(
     "board_limit_percent",
     "board spread",
     "%",
     "number",
     2,
-    about="least difference of two runs on different boards that counts",
+    about="least difference of two runs on different boards that is told apart",
     hidden=True,
 )
 MIN_DEGREES_OF_FREEDOM = 3
-"""With fewer, the spread of the runs of a report is too uncertain to judge by."""
+"""With fewer, a spread is too uncertain to judge by."""
+
+
+@dataclass(frozen=True)
+class KindSpread:
+    """How far the runs of one setting are apart on boards of one kind, and what that comes from."""
+
+    kind: str
+    """The boards whose repeats it comes from."""
+    by_figure: Mapping[str, RunSpread]
+    """By `RATE` and `JOULES`."""
+    runs: int
+    boards: int
+    settings: int
+
+    def describe(self, model: str) -> str:
+        """Where the spread of a model of board comes from."""
+        if not self.runs:
+            return f"the spread of {self.kind} boards in the rule book, for lack of repeats"
+        source = (
+            f"the spread of {self.runs} runs of {pluralize(self.settings, 'setting')} on "
+            f"{self.boards} {self.kind} boards"
+        )
+        return source if model == self.kind else f"{source}, for lack of repeats on {model}"
+
+    def get_least_difference_percent(self, figure: str) -> float:
+        """The least difference of two single runs on different boards that is told apart."""
+        one_run = {"": (1.0,)}, {" ": (1.0,)}
+        spread = self.by_figure[figure]
+        return compare_settings(one_run[0], spread, one_run[1], spread).ci95[1]
+
+
+@dataclass(frozen=True)
+class ReportSpread:
+    """The spread of the repeats of a report, by the model of the board. Models with too few repeats
+    are left out."""
+
+    by_model: Mapping[str, KindSpread]
+    runs: Mapping[str, Component | None]
+    """Between runs on one board, by `RATE` and `JOULES`: few boards have several runs, so all
+    models share it. None if there are too few."""
+
+    def find(self, model: str) -> KindSpread:
+        """The spread of a model. Without enough repeats, that of the nearest other model: of the
+        same peak rates, then of the same vendor, then of the most repeats; without any, that of the
+        rule book."""
+        if model in self.by_model:
+            return self.by_model[model]
+        if not self.by_model:
+            spreads = {
+                name: replace(RULE_BOOK_SPREAD, runs=runs) for name, runs in self.runs.items()
+            }
+            return KindSpread(RULE_BOOK_KIND, spreads, 0, 0, 0)
+        boards = {board.id: board for board in BOARDS}
+        board = boards.get(model)
+
+        def get_nearness(kind: str) -> tuple[bool, bool, int]:
+            other = boards.get(kind)
+            return (
+                bool(board and other and board.peak_tflops == other.peak_tflops),
+                bool(board and other and board.vendor == other.vendor),
+                self.by_model[kind].by_figure[JOULES].boards.degrees_of_freedom,
+            )
+
+        return self.by_model[max(self.by_model, key=get_nearness)]
+
+    @property
+    def most_known(self) -> KindSpread:
+        """The spread from the most repeats."""
+        return max(map(self.find, [*self.by_model, RULE_BOOK_KIND]), key=lambda kind: kind.runs)
+
+
+NO_REPEATS = ReportSpread({}, {RATE: None, JOULES: None})
+"""A report whose runs tell nothing about boards."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +129,8 @@ class Setting:
     """The repeated runs of one configuration at one cap, or one published figure."""
 
     rows: Sequence[ResultRow]
+    spread: KindSpread | None = None
+    """That of its kind of board; None where figures have no interval."""
 
     @property
     def runs(self) -> int | None:
@@ -69,32 +147,54 @@ class Setting:
         """The number of different boards; None for a published figure."""
         return len({board for boards in self.boards_of_runs for board in boards.split()}) or None
 
-    @property
-    def boards_text(self) -> str:
-        """The boards of all runs; equal for settings on the same ones."""
-        return " / ".join(sorted(set(self.boards_of_runs)))
-
-    @property
-    def effective_boards(self) -> float | None:
-        """See `count_effective_boards`; None for a published figure."""
-        return count_effective_boards(self.boards_of_runs) if self.runs else None
-
     @cached_property
     def mean(self) -> ResultRow:
-        """The first row with the means over all repeats. With several runs, intervals are those
-        over runs."""
+        """The first row with the means over all runs. Their intervals say what another run on
+        another board of this kind gives. A published figure has none."""
         first = self.rows[0]
-        if len(self.rows) == 1:
+        if first.provenance is None:
             return first
-        rate = _join_figures([row.items_per_s_per_accelerator for row in self.rows])
+        rate = self._join_figures(RATE, RATE)
         assert rate is not None
         return replace(
             first,
             items_per_s_per_accelerator=rate,
-            joules_per_item=_join_figures([row.joules_per_item for row in self.rows]),
-            items_per_joule=_join_figures([row.items_per_joule for row in self.rows]),
-            mean_power_w=_join_figures([row.mean_power_w for row in self.rows]),
+            joules_per_item=self._join_figures(JOULES, JOULES),
+            items_per_joule=self._join_figures("items_per_joule", JOULES),
+            mean_power_w=self._join_figures("mean_power_w", None),
         )
+
+    def _join_figures(self, name: str, spread_name: str | None) -> Figure | None:
+        """The mean of a figure over all runs; None if a run has none. `spread_name` is the figure
+        whose spread it has; None without an interval."""
+        figures = [getattr(row, name) for row in self.rows]
+        if None in figures:
+            return None
+        if self.spread is None or spread_name is None:
+            return Figure(fmean(f.value for f in figures), figures[0].kind, len(figures))
+        estimate = estimate_another_run(
+            self.list_runs_by_board(name), self.spread.by_figure[spread_name]
+        )
+        return Figure(estimate.mean, figures[0].kind, estimate.n, estimate.ci95)
+
+    def list_runs_by_board(self, name: str) -> RunsByBoard:
+        """A figure of each run, by its boards. Runs without this figure are left out."""
+        values: dict[str, list[float]] = {}
+        for row in self.rows:
+            if (figure := getattr(row, name)) is not None:
+                values.setdefault(list_boards(row), []).append(figure.value)
+        return values
+
+    def compare(
+        self, baseline: "Setting", name: str, on_shared_boards: bool = True
+    ) -> SettingDifference | None:
+        """How far a figure, `RATE` or `JOULES`, is above that of the baseline, over all runs or
+        `on_shared_boards` alone. None if one of them has no such figure or no interval."""
+        runs, baseline_runs = self.list_runs_by_board(name), baseline.list_runs_by_board(name)
+        if self.spread is None or baseline.spread is None or not runs or not baseline_runs:
+            return None
+        spreads = self.spread.by_figure[name], baseline.spread.by_figure[name]
+        return compare_settings(runs, spreads[0], baseline_runs, spreads[1], on_shared_boards)
 
     def compute_components(self, figure: str) -> Components | None:
         """The spread of a figure, `RATE` or `JOULES`; None for a published figure, or if a run has
@@ -107,14 +207,6 @@ class Setting:
                 return None
             repeats.append(Repeat(list_boards(row), estimate.mean, estimate.n, estimate.sd))
         return compute_components(repeats)
-
-
-def _join_figures(figures: Sequence[Figure | None]) -> Figure | None:
-    run_figures = [figure for figure in figures if figure is not None]
-    if len(run_figures) < len(figures):
-        return None
-    over_runs = estimate_mean([figure.value for figure in run_figures])
-    return Figure(over_runs.mean, run_figures[0].kind, over_runs.n, over_runs.ci95)
 
 
 def describe_trust(setting: Setting) -> str:
@@ -131,14 +223,42 @@ def describe_trust(setting: Setting) -> str:
     return f"of {len(provenances)} runs, " + ", ".join(f"{n} {state}" for n, state in counts)
 
 
-def join_repeats(rows: Iterable[ResultRow]) -> list[Setting]:
-    """The rows by setting, in the order of their first rows."""
+def join_repeats(rows: Iterable[ResultRow], spread: ReportSpread | None = None) -> list[Setting]:
+    """The rows by setting, in the order of their first rows. Without `spread`, their means have no
+    intervals."""
     repeats: dict[tuple[object, ...], list[ResultRow]] = {}
     for number, row in enumerate(rows):
         # A published figure is never a repeat.
         key = (row.provenance.run.kind, row.cap_w) if row.provenance else (number,)
         repeats.setdefault(key, []).append(row)
-    return [Setting(setting_rows) for setting_rows in repeats.values()]
+    return [make_setting(setting_rows, spread) for setting_rows in repeats.values()]
+
+
+def make_setting(rows: Sequence[ResultRow], spread: ReportSpread | None) -> Setting:
+    """The setting of these repeats, with the spread of its kind of board."""
+    is_measured = rows[0].provenance is not None
+    return Setting(rows, spread.find(rows[0].model) if spread and is_measured else None)
+
+
+def state_intervals(rows: Iterable[ResultRow], spread: ReportSpread) -> list[ResultRow]:
+    """The rows with the intervals of the page: what another run on another board of the same kind
+    gives. The intervals within a run stay in its record. Demo runs are compared with nothing and
+    have none."""
+    return [
+        _state_interval(row, None if row.standing == "demo" else spread) if row.provenance else row
+        for row in rows
+    ]
+
+
+def _state_interval(row: ResultRow, spread: ReportSpread | None) -> ResultRow:
+    stated = make_setting([row], spread).mean
+    joules, naive = stated.joules_per_item, row.naive
+    if naive is None or joules is None:
+        return stated
+    # The estimate is a constant, so the interval of its multiple is that of the energy.
+    scale = naive.factor.mean / joules.value
+    ci95 = joules.ci95 and (joules.ci95[0] * scale, joules.ci95[1] * scale)
+    return replace(stated, naive=replace(naive, factor=replace(naive.factor, ci95=ci95)))
 
 
 def make_run_cells(setting: Setting) -> Cells:
@@ -146,9 +266,18 @@ def make_run_cells(setting: Setting) -> Cells:
     return {"runs": setting.runs, "boards_n": setting.boards}
 
 
-def make_spread_cells(setting: Setting) -> Cells:
-    """The cells of `SPREAD_COLUMNS`."""
-    return {"boards": setting.boards_text, "boards_effective": setting.effective_boards}
+def make_runs_by_board_cells(setting: Setting) -> Cells:
+    """The cell of `RUNS_BY_BOARD_COLUMN`."""
+    rates, joules = (setting.list_runs_by_board(name) for name in (RATE, JOULES))
+    return {
+        RUNS_BY_BOARD_COLUMN.key: "; ".join(
+            f"{board}, {len(values)}, {fmean(values)!r}, "
+            f"{fmean(joules[board]) if board in joules else None!r}"
+            for board, values in rates.items()
+        )
+        if setting.runs
+        else None
+    }
 
 
 def make_repeat_cells(setting: Setting, link: BundleLink) -> Cells:
@@ -162,100 +291,53 @@ def make_repeat_cells(setting: Setting, link: BundleLink) -> Cells:
     return cells
 
 
-@dataclass(frozen=True)
-class FigureSpread:
-    """How far repeats of one figure are apart, over all settings of a report."""
-
-    boards: Component | None
-    """Between boards with one run each."""
-    runs: Component | None
-    """Between runs on one board."""
-
-    @property
-    def known_boards(self) -> Component | None:
-        """The spread between boards; None if it comes from too few repeats."""
-        return _drop_uncertain(self.boards)
-
-    @property
-    def known_runs(self) -> Component | None:
-        """The spread between runs on one board; None if it comes from too few repeats."""
-        return _drop_uncertain(self.runs)
-
-    def get_single_limit_percent(self, same_board: bool) -> float:
-        """The least difference of two single runs that counts. Between boards without enough
-        repeats in this report, it is `BOARD_SPREAD_PERCENT`. Runs on the same boards differ by no
-        more than runs on others, so the limit between boards holds for them too until runs on one
-        board are known."""
-        spread = (self.known_runs if same_board else None) or self.known_boards
-        return BOARD_SPREAD_PERCENT if spread is None else least_difference_percent(spread)
-
-    def get_limit_percent(self, setting: Setting, baseline: Setting) -> float:
-        """The least difference of two settings that counts: repeats on several boards, or several
-        runs if both settings ran on one and the same board, make it smaller."""
-        same_board = len(set(setting.boards_of_runs)) == 1 and (
-            setting.boards_text == baseline.boards_text
-        )
-        counts = [(s.runs if same_board else s.effective_boards) or 1 for s in (setting, baseline)]
-        share = math.sqrt(sum(1 / count for count in counts) / 2)
-        return self.get_single_limit_percent(same_board) * share
-
-
-def _drop_uncertain(component: Component | None) -> Component | None:
-    if component is None or component.degrees_of_freedom < MIN_DEGREES_OF_FREEDOM:
-        return None
-    return component
-
-
-@dataclass(frozen=True)
-class ReportSpread:
-    """The spread of the repeats of a report by figure, and how many runs and boards it comes
-    from."""
-
-    by_figure: dict[str, FigureSpread]
-    runs: int
-    boards: int
-    settings: int
-
-
-NO_REPEATS = ReportSpread(
-    {RATE: FigureSpread(None, None), JOULES: FigureSpread(None, None)}, 0, 0, 0
-)
-"""A report whose runs tell nothing about boards."""
-
-
-def make_limit_cells(spread: ReportSpread | None, figure: str) -> Cells:
-    """The cell of `BOARD_LIMIT_COLUMN` for a figure, `RATE` or `JOULES`; empty where results are
-    not compared."""
-    limit = spread.by_figure[figure].get_single_limit_percent(False) if spread else None
+def make_limit_cells(spread: ReportSpread | None, figure: str, model: str) -> Cells:
+    """The cell of `BOARD_LIMIT_COLUMN` for a figure, `RATE` or `JOULES`, of a model of board; empty
+    where results are not compared."""
+    limit = spread.find(model).get_least_difference_percent(figure) if spread else None
     return {BOARD_LIMIT_COLUMN.key: limit}
 
 
 def measure_spread(rows: Sequence[ResultRow]) -> ReportSpread:
     """The spread between runs and boards from the repeats on one accelerator among the rows. Demo
     runs and rows excluded from rankings do not count."""
-    repeated = [
-        setting
-        for setting in join_repeats(
-            row
-            for row in rows
-            if row.may_win and row.provenance and row.count == 1 and row.standing != "demo"
-        )
-        if len(setting.rows) > 1
-    ]
-    return ReportSpread(
-        {
-            figure: _pool_spread([setting.compute_components(figure) for setting in repeated])
+    repeated_by_model: dict[str, list[Setting]] = {}
+    for setting in join_repeats(
+        row
+        for row in rows
+        if row.may_win and row.provenance and row.count == 1 and row.standing != "demo"
+    ):
+        if len(setting.rows) > 1:
+            repeated_by_model.setdefault(setting.rows[0].model, []).append(setting)
+    all_repeated = [setting for settings in repeated_by_model.values() for setting in settings]
+    shared_runs = {figure: _pool_runs(all_repeated, figure) for figure in (RATE, JOULES)}
+    by_model = {}
+    for model, settings in repeated_by_model.items():
+        spreads = {
+            figure: replace(spread, runs=shared_runs[figure])
             for figure in (RATE, JOULES)
-        },
-        runs=sum(len(setting.rows) for setting in repeated),
-        boards=len({boards for setting in repeated for boards in setting.boards_of_runs}),
-        settings=len(repeated),
-    )
+            if (spread := pool_run_spread(_list_repeats(settings, figure)))
+            and spread.boards.degrees_of_freedom >= MIN_DEGREES_OF_FREEDOM
+        }
+        if len(spreads) == 2:
+            by_model[model] = KindSpread(
+                model,
+                spreads,
+                runs=sum(len(setting.rows) for setting in settings),
+                boards=len({board for s in settings for board in s.boards_of_runs}),
+                settings=len(settings),
+            )
+    return ReportSpread(by_model, shared_runs)
 
 
-def _pool_spread(components: Sequence[Components | None]) -> FigureSpread:
-    spreads = [component for component in components if component is not None]
-    return FigureSpread(
-        pool_components(spread.boards for spread in spreads),
-        pool_components(spread.runs for spread in spreads),
-    )
+def _list_repeats(settings: Sequence[Setting], figure: str) -> list[RunsByBoard]:
+    repeats = [setting.list_runs_by_board(figure) for setting in settings]
+    return [runs for runs in repeats if runs]
+
+
+def _pool_runs(settings: Sequence[Setting], figure: str) -> Component | None:
+    """The spread between runs on one board; None if it is too uncertain to judge by."""
+    component = pool_runs_on_one_board(_list_repeats(settings, figure))
+    if component is None or component.degrees_of_freedom < MIN_DEGREES_OF_FREEDOM:
+        return None
+    return component

@@ -57,11 +57,10 @@ def build_results_table(
         *(RELATIVE_COLUMNS if any(relative_cells) else ()),
         BOARD_LIMIT_COLUMN,
     )
-    limit_cells = make_limit_cells(spread, JOULES)
     cells = tuple(
-        row_cells | relative | against | limit_cells
-        for row_cells, relative, against in zip(
-            _make_all_result_cells(rows, link), relative_cells, against_cells, strict=True
+        row_cells | relative | against | make_limit_cells(spread, JOULES, row.model)
+        for row, row_cells, relative, against in zip(
+            rows, _make_all_result_cells(rows, link), relative_cells, against_cells, strict=True
         )
     )
     # Rows that differ in their load only would look like repeats of each other.
@@ -154,10 +153,9 @@ def _make_result_figure_columns(item: str, rows: Sequence[ResultRow]) -> tuple[C
 
 
 RESULTS_ABOUT = (
-    "Each row is one run or one published figure. The intervals (95 %, n epochs) of a run are "
-    "within this run: they do not contain the difference to another run or board, nor the error of "
-    "the sensor. Runs, boards and the comparison with the baseline are those of the setting, the "
-    "mean over its repeats."
+    "Each row is one run or one published figure, and its change is that of its own figures "
+    "against the baseline. Runs and boards are those of its setting. The table of epochs has the interval "
+    "within each run."
 )
 
 

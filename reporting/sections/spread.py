@@ -9,9 +9,8 @@ from reporting.sections.cells import (
     BundleLink,
     Cells,
     add_mark_columns,
-    drop_kind,
     list_boards,
-    make_figure_cells,
+    make_estimate_cells,
     make_figure_columns,
     make_mark_cells,
 )
@@ -27,6 +26,7 @@ from reporting.sections.repeats import (
     make_limit_cells,
     make_repeat_cells,
     make_run_cells,
+    make_setting,
 )
 from rules.metrics.comparison import relative_percent
 from rules.metrics.uncertainty.repeats import Component
@@ -78,8 +78,7 @@ def build_epochs_table(
         "Intervals are within this run: they hold for repeating the epochs, not for another run or "
         "board, and not for the error of the sensor. They take the autocorrelation into account."
     )
-    limit_cells = make_limit_cells(spread, JOULES)
-    cells = tuple(row_cells | limit_cells for row_cells in _make_all_epoch_cells(rows, link))
+    cells = tuple(_make_all_epoch_cells(rows, link, spread))
     return ReportTable(id, title, add_mark_columns(*columns), cells, about)
 
 
@@ -102,28 +101,37 @@ _SETTING_COLUMNS = (
         "signed",
         hidden=True,
         interval=True,
-        about="0, with the interval over runs of the mean",
+        about="0, with the 95 % interval of another run on another board",
     ),
     BOARD_LIMIT_COLUMN,
 )
 
 
-def _make_all_epoch_cells(rows: Sequence[ResultRow], link: BundleLink) -> list[Cells]:
+def _make_all_epoch_cells(
+    rows: Sequence[ResultRow], link: BundleLink, spread: ReportSpread | None
+) -> list[Cells]:
     submitted = [row for row in rows if row.provenance]
     settings = join_repeats(submitted)
     setting_cells = {
-        id(row): _make_setting_cells(row, setting, name)
+        id(row): _make_setting_cells(row, setting, name, spread)
         for setting, name in zip(settings, name_settings(settings), strict=True)
         for row in setting.rows
     }
     return [_make_epoch_cells(row, link) | setting_cells[id(row)] for row in submitted]
 
 
-def _make_setting_cells(row: ResultRow, setting: Setting, name: str) -> Cells:
+def _make_setting_cells(
+    row: ResultRow, setting: Setting, name: str, spread: ReportSpread | None
+) -> Cells:
     """The cells of `_SETTING_COLUMNS`. Rows excluded from rankings do not count in the mean, unless
     the setting has no others."""
-    setting = Setting([run for run in setting.rows if run.may_win] or setting.rows)
-    cells: Cells = {"setting": name, "board": list_boards(row), "runs": setting.runs}
+    setting = make_setting([run for run in setting.rows if run.may_win] or setting.rows, spread)
+    cells: Cells = {
+        "setting": name,
+        "board": list_boards(row),
+        "runs": setting.runs,
+        **make_limit_cells(spread, JOULES, row.model),
+    }
     mean = setting.mean.joules_per_item
     if mean is None or row.joules_per_item is None:
         return cells
@@ -132,8 +140,7 @@ def _make_setting_cells(row: ResultRow, setting: Setting, name: str) -> Cells:
         "off_mean_percent": relative_percent(row.joules_per_item.value, mean.value),
         "mean_percent": 0,
     }
-    # One run has no interval over runs.
-    if len(setting.rows) > 1 and mean.ci95 is not None:
+    if mean.ci95 is not None:
         low, high = (relative_percent(end, mean.value) for end in mean.ci95)
         cells |= {
             "mean_percent_low": low,
@@ -148,9 +155,9 @@ def _make_epoch_cells(row: ResultRow, link: BundleLink) -> Cells:
     within_run = row.provenance.run.within_run
     return {
         **make_mark_cells(row, link),
-        **drop_kind(make_figure_cells(RATE, row.items_per_s_per_accelerator)),
+        **make_estimate_cells(RATE, within_run.headline.items_per_s_per_accelerator),
         **_make_series_cells("rate", within_run.items_per_s),
-        **drop_kind(make_figure_cells(JOULES, row.joules_per_item)),
+        **make_estimate_cells(JOULES, within_run.headline.joules_per_item),
         **_make_series_cells("joules", within_run.joules_per_item),
     }
 

@@ -1,11 +1,11 @@
 """What a lower cap saves and costs: measured by sweeps, and printed in papers."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from reporting.report_table import escape_invisible, format_signed
 from reporting.results_model import ResultRow
-from reporting.sections.repeats import JOULES, RATE, ReportSpread, Setting
+from reporting.sections.repeats import JOULES, RATE, ReportSpread, make_setting
 from reporting.sections.sweeps.caps import CapSweep, SweepPoint
 from reporting.sentences.choice import find_published_peaks, group_published_series
 from reporting.sentences.words import (
@@ -19,6 +19,7 @@ from reporting.sentences.words import (
 )
 from rules.metrics.comparison import relative_percent
 from rules.metrics.figures import Estimate
+from rules.metrics.uncertainty.between_runs import SettingDifference
 from rules.metrics.uncertainty.propagation import excludes
 
 _STATED_CAP_W = 500.0
@@ -37,7 +38,7 @@ class Change:
     percent: float
     ci95: tuple[float, float] | None
     counts: bool
-    """Whether the change exceeds its interval, or those of both figures, and the board spread."""
+    """Whether its interval excludes zero."""
 
 
 @dataclass(frozen=True)
@@ -75,15 +76,16 @@ def list_effects(sweep: CapSweep, spread: ReportSpread) -> list[CapEffect]:
         if point is reference or not _may_state(point):
             continue
         assert point.comparison is not None and point.point.cap_w and reference.point.cap_w
-        settings = Setting(point.rows), Setting(reference.rows)
-        limits = [spread.by_figure[name].get_limit_percent(*settings) for name in (JOULES, RATE)]
+        settings = make_setting(point.rows, spread), make_setting(reference.rows, spread)
+        joules, rate = (settings[0].compare(settings[1], name) for name in (JOULES, RATE))
+        assert joules is not None and rate is not None
         effects.append(
             CapEffect(
                 name=_name_sweep(sweep),
                 cap_w=point.point.cap_w,
                 reference_w=reference.point.cap_w,
-                energy_gain=judge_change(point.comparison.energy_gain_percent, limits[0]),
-                extra_time=judge_change(point.comparison.extra_time_percent, limits[1]),
+                energy_gain=_make_change(joules, lambda percent: -percent),
+                extra_time=_make_change(rate, lambda percent: 100 * (100 / (100 + percent) - 1)),
                 is_best=point.best,
             )
         )
@@ -101,10 +103,15 @@ def _may_state(point: SweepPoint) -> bool:
     return all(row.may_win for row in point.rows)
 
 
-def judge_change(estimate: Estimate, limit_percent: float) -> Change:
-    """The change counts if its interval excludes zero and it reaches the limit."""
-    counts = excludes(estimate.ci95, 0.0) is True and abs(estimate.mean) >= limit_percent
-    return Change(estimate.mean, estimate.ci95, counts)
+def _make_change(difference: SettingDifference, convert: Callable[[float], float]) -> Change:
+    """The change that follows from a difference, by a function that is monotonic."""
+    low, high = sorted(convert(end) for end in difference.ci95)
+    return Change(convert(difference.percent), (low, high), difference.counts)
+
+
+def judge_change(estimate: Estimate) -> Change:
+    """The change counts if its interval excludes zero."""
+    return Change(estimate.mean, estimate.ci95, excludes(estimate.ci95, 0.0) is True)
 
 
 def describe_effect(effect: CapEffect, item: str) -> str:

@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from reporting.report_table import ReportTable, TableRow
+from reporting.sections.cells import IN_CHART
+from reporting.sections.nodes.fixed_work import list_charted_work
 from reporting.sections.sweeps.axes import AXES
 from reporting.sentences.words import count_nouns, format_range
 
@@ -16,25 +18,23 @@ class ShownColumns:
     nodes, those with a value in any."""
 
     keys: tuple[str, ...]
-    needs_interval: bool = False
-    """Whether it leaves out rows without an interval in the first column."""
+    only_measured: bool = False
+    """Whether it leaves out rows whose first column is not measured."""
     only_repeats: bool = False
     """Whether it leaves out settings with one run."""
-    accelerators: int | None = None
-    """The number of accelerators of the nodes that it shows; None if it shows all rows."""
+    only: tuple[str, object] | None = None
+    """The column and the value of the rows that it shows; None if it shows all rows."""
 
     def select_rows(self, table: ReportTable) -> list[TableRow]:
-        keys = self.keys if self.accelerators else self.keys[:1]
-        if self.needs_interval:
-            keys = tuple(f"{key}_low" for key in keys)
-        # The chart of fixed work shows only configurations with several batch sizes.
+        keys = self.keys if table.id == "whole-nodes" else self.keys[:1]
         return [
             row
             for row in table.rows
             if any(row.get(key) is not None for key in keys)
-            and row.get("has_batches", True)
+            and row.get(IN_CHART, True)
+            and (not self.only_measured or row.get(f"{keys[0]}_kind") == "measured")
             and (not self.only_repeats or int(row.get("runs") or 0) > 1)
-            and self.accelerators in (None, row.get("accelerators"))
+            and (self.only is None or row.get(self.only[0]) == self.only[1])
         ]
 
     def select_compared(self, table: ReportTable) -> list[TableRow]:
@@ -61,7 +61,7 @@ _SHOWN_COLUMNS: Mapping[str, Mapping[str, ShownColumns]] = {
         "hill-small": ShownColumns((_EFFICIENCY, _RATE, "cap_w")),
         "caps": ShownColumns((_JOULES, _RATE, "cap_w")),
         "saving": ShownColumns(("energy_gain_percent", "extra_time_percent", "cap_w")),
-        "energy": ShownColumns((_JOULES, "cap_w"), needs_interval=True),
+        "energy": ShownColumns((_JOULES, "cap_w"), only_measured=True),
     },
     **{axis.name.rpartition("-")[2]: _AXIS_COLUMNS for axis in AXES},
     "scaling": {"bars": ShownColumns(("speed_up", "count"))},
@@ -81,7 +81,6 @@ _SHOWN_COLUMNS: Mapping[str, Mapping[str, ShownColumns]] = {
         "mem": ShownColumns(("mem_mhz", "cap_w")),
     },
     "trace": {"power": ShownColumns(("low_w", "high_w", "cap_w"))},
-    "work": {"batch": ShownColumns(("node_kwh", "batch"))},
 }
 """By the kind of a table and the end of a chart's id."""
 
@@ -97,7 +96,14 @@ def list_shown_columns(table: ReportTable) -> dict[str, ShownColumns]:
         # One chart for each number of accelerators.
         counts = {n for row in table.rows if isinstance(n := row["accelerators"], int)}
         keys = ("median_w", "max_w", "mean_w", "rated_w")
-        return {f"{table.id}-{n}": ShownColumns(keys, accelerators=n) for n in sorted(counts)}
+        return {
+            f"{table.id}-{n}": ShownColumns(keys, only=("accelerators", n)) for n in sorted(counts)
+        }
+    if table.id == "fixed-work":
+        return {
+            chart_id: ShownColumns(("node_kwh", "batch"), only=("work", work))
+            for chart_id, work in list_charted_work(table).items()
+        }
     charts = _SHOWN_COLUMNS.get(get_kind(table), {})
     return {_name_chart(table, name): columns for name, columns in charts.items()}
 

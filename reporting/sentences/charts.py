@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from reporting.report_table import ReportTable
 from reporting.results_model import ResultRow
 from reporting.sections.cells import name_setting
-from reporting.sections.repeats import ReportSpread
+from reporting.sections.repeats import ReportSpread, join_repeats
 from reporting.sections.sweeps.axes import AXES
 from reporting.sections.sweeps.caps import CapSweep
+from reporting.sections.sweeps.scaling import estimate_speed_up, find_reference_runs
 from reporting.sentences.capping import (
     CapEffect,
     list_effects,
@@ -39,6 +40,7 @@ from reporting.sentences.words import (
     format_watts,
     name_items,
 )
+from rules.metrics.uncertainty.propagation import excludes
 from rules.workloads import Workload
 
 _SMALL_HILL = "-hill-small"
@@ -57,7 +59,7 @@ class ChartText:
 
 
 def describe_charts(
-    tables: Sequence[ReportTable], titles: Mapping[str, str], spread: ReportSpread
+    tables: Sequence[ReportTable], titles: Mapping[str, str]
 ) -> dict[str, dict[str, ChartText]]:
     """The texts of the charts of the tables, by the ids of table and chart. `titles` are those that
     come from the rows of a workload (`list_titles`); others come from the tables."""
@@ -67,9 +69,9 @@ def describe_charts(
             kind, name = get_kind(table), chart_id.removeprefix(f"{table.id}-")
             finding = titles.get(chart_id, "")
             if not finding and (find := FINDINGS.get((kind, name))):
-                finding = find(select_compared(table), spread)
+                finding = find(select_compared(table))
             if not finding and (find := FINDINGS_WITH_PUBLISHED.get(kind)):
-                finding = find(columns.select_compared(table), spread)
+                finding = find(columns.select_compared(table))
             if chart_id.endswith(_SMALL_HILL):
                 finding = titles.get(f"{table.id}-efficiency", "")
             if ranges := describe_ranges(table, columns):
@@ -90,6 +92,7 @@ def list_titles(
     titles = {
         f"{workload.id}-results-efficiency": _write_efficiency_title(workload, rows, spread),
         f"{workload.id}-results-energy": _write_energy_title(workload, rows, spread),
+        f"{workload.id}-scaling-bars": _write_scaling_title(submitted, spread),
     }
     effects = [effect for sweep in sweeps for effect in list_effects(sweep, spread)]
     titles |= {
@@ -186,6 +189,32 @@ def _write_energy_title(workload: Workload, rows: Sequence[ResultRow], spread: R
     if choice.is_alone:
         return f"{prefix}{name} is the only compared setting: {amount.text}"
     return f"{prefix}{name} needs the least energy per {item}: {amount.text}"
+
+
+def _write_scaling_title(submitted: Sequence[ResultRow], spread: ReportSpread) -> str:
+    """The speed-up of the setting on the most accelerators, the fastest of several, as the mean
+    over its runs."""
+    settings = [
+        setting
+        for setting in join_repeats(row for row in submitted if row.may_win)
+        if (setting.rows[0].count or 1) > 1 and find_reference_runs(setting.rows[0], submitted)
+    ]
+    if not settings:
+        return ""
+    setting = max(
+        settings,
+        key=lambda s: (s.rows[0].count or 1, s.mean.items_per_s_per_accelerator.value),
+    )
+    count, runs = setting.rows[0].count or 1, len(setting.rows)
+    references = find_reference_runs(setting.rows[0], submitted)
+    speed_up = estimate_speed_up(setting.rows, references, spread)
+    mean = f" in the mean of {runs} runs" if runs > 1 else ""
+    if excludes(speed_up.ci95, count):
+        return f"{count} accelerators have {speed_up.mean:.2f} times the throughput of one{mean}"
+    return (
+        f"The speed-up of {count} accelerators, {speed_up.mean:.2f}{mean}, cannot be told apart "
+        "from perfect scaling"
+    )
 
 
 def _find_greatest_saving(effects: Sequence[CapEffect]) -> CapEffect | None:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from reporting.report_table import escape_invisible
 from reporting.results_model import Figure, ResultRow
 from reporting.sections.cells import describe_provenance
-from reporting.sections.compare import compare_figures
 from reporting.sections.repeats import JOULES, ReportSpread, Setting, join_repeats
 
 
@@ -42,16 +41,15 @@ def choose_setting(rows: Iterable[ResultRow], standing: str, spread: ReportSprea
     ]
     if not candidates:
         return None
-    best, *rest = sorted(join_repeats(candidates), key=lambda s: get_joules(s).value)
-    ties = tuple(setting for setting in rest if not is_more_energy(setting, best, spread))
+    best, *rest = sorted(join_repeats(candidates, spread), key=lambda s: get_joules(s).value)
+    ties = tuple(setting for setting in rest if not is_more_energy(setting, best))
     return Choice(best, ties, is_alone=not rest)
 
 
-def is_more_energy(setting: Setting, best: Setting, spread: ReportSpread) -> bool:
-    """Whether a setting needs more energy per item than another one, beyond intervals and board
-    spread."""
-    limit = spread.by_figure[JOULES].get_limit_percent(setting, best)
-    return compare_figures(get_joules(setting), get_joules(best), limit) == "higher"
+def is_more_energy(setting: Setting, best: Setting) -> bool:
+    """Whether a setting needs more energy per item than another one, told apart from it."""
+    difference = setting.compare(best, JOULES)
+    return difference is not None and difference.counts and difference.percent > 0
 
 
 def group_published_series(

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from reporting.report_table import escape_invisible
 from reporting.results_model import ResultRow
-from reporting.sections.compare import compare_figures
-from reporting.sections.repeats import JOULES, RATE, ReportSpread, Setting
+from reporting.sections.repeats import JOULES, RATE, ReportSpread, make_setting
 from reporting.sections.sweeps.axes import (
     AXES,
     AxisPoint,
@@ -24,7 +23,6 @@ from reporting.sentences.words import (
     join_words,
     limit_sentences,
 )
-from rules.metrics.comparison import relative_percent
 from rules.workloads import Workload
 
 
@@ -86,20 +84,21 @@ def _judge_changes(
     rows_by_value = {point.label: point.rows for point in points}
     changes = estimate_changes(rows_by_value, best.label, figure, spread)
     return {
-        escape_invisible(point.label): judge_change(changes[point.label], 0.0)
+        escape_invisible(point.label): judge_change(changes[point.label])
         if point.label in changes
-        else _compare_settings(Setting(point.rows), Setting(best.rows), figure, spread)
+        else _compare_settings(point, best, figure, spread)
         for point in points
         if point is not best
     }
 
 
-def _compare_settings(setting: Setting, best: Setting, figure: str, spread: ReportSpread) -> Change:
-    value, best_value = (getattr(s.mean, figure) for s in (setting, best))
-    limit_percent = spread.by_figure[figure].get_limit_percent(setting, best)
-    verdict = compare_figures(value, best_value, limit_percent)
-    percent = relative_percent(value.value, best_value.value)
-    return Change(percent, None, counts=verdict in ("higher", "lower"))
+def _compare_settings(
+    point: AxisPoint, best: AxisPoint, figure: str, spread: ReportSpread
+) -> Change:
+    setting, best_setting = (make_setting(p.rows, spread) for p in (point, best))
+    difference = setting.compare(best_setting, figure)
+    assert difference is not None
+    return Change(difference.percent, difference.ci95, difference.counts)
 
 
 def _find_fastest(rate_changes: Mapping[str, Change]) -> tuple[str, float] | None:

@@ -57,5 +57,5 @@ def build_page_sentences(
         cards=cards,
         findings=findings,
         trust=build_trust_line(passed_findings, rows),
-        chart_texts=describe_charts(tables, titles, spread),
+        chart_texts=describe_charts(tables, titles),
     )

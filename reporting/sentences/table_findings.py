@@ -1,10 +1,9 @@
-"""Findings of tables whose rows already hold the comparison: scaling, variants, the naive estimate
-and power."""
+"""Findings of tables whose rows already hold the comparison: variants, the naive estimate and
+power."""
 
 from collections.abc import Callable, Mapping, Sequence
 
 from reporting.report_table import TableRow, escape_invisible, format_number
-from reporting.sections.repeats import RATE, ReportSpread
 from reporting.sentences.words import (
     capitalize,
     count_nouns,
@@ -16,29 +15,11 @@ from reporting.sentences.words import (
 )
 from rules.metrics.comparison import relative_percent
 
-Finder = Callable[[Sequence[TableRow], ReportSpread], str]
+Finder = Callable[[Sequence[TableRow]], str]
 """Writes the finding from the compared rows of a table; empty if they allow none."""
 
 
-def _describe_scaling(rows: Sequence[TableRow], spread: ReportSpread) -> str:
-    """The speed-up of the run on the most accelerators."""
-    scaled_rows = [row for row in rows if _get_number(row, "speed_up") is not None]
-    if not scaled_rows:
-        return ""
-    row = max(scaled_rows, key=lambda row: _get_number(row, "count") or 0)
-    count, speed_up = int(_get_number(row, "count") or 0), _get_number(row, "speed_up") or 0
-    low, high = _get_number(row, "speed_up_low"), _get_number(row, "speed_up_high")
-    limit_percent = spread.by_figure[RATE].get_single_limit_percent(False)
-    loss_percent = 100 * (1 - speed_up / count)
-    if low is None or high is None or low <= count <= high or abs(loss_percent) < limit_percent:
-        return (
-            f"The speed-up of {count} accelerators, {speed_up:.2f}, cannot be told apart from "
-            "perfect scaling"
-        )
-    return f"{count} accelerators have {speed_up:.2f} times the throughput of one"
-
-
-def _describe_variants(rows: Sequence[TableRow], spread: ReportSpread) -> str:
+def _describe_variants(rows: Sequence[TableRow]) -> str:
     """How much faster the variants are than their baseline."""
     verdicts = [str(row.get("rate_told")) for row in rows if row.get("rate_told") is not None]
     if not verdicts:
@@ -68,7 +49,7 @@ def _describe_variants(rows: Sequence[TableRow], spread: ReportSpread) -> str:
     )
 
 
-def _describe_factors(rows: Sequence[TableRow], spread: ReportSpread) -> str:
+def _describe_factors(rows: Sequence[TableRow]) -> str:
     """The range of measured energy over the naive estimate."""
     factors = _list_numbers(rows, "over_naive")
     if not factors:
@@ -78,13 +59,13 @@ def _describe_factors(rows: Sequence[TableRow], spread: ReportSpread) -> str:
     return f"Measured energy per item is {multiple} times the naive estimate"
 
 
-def _describe_peak_shares(rows: Sequence[TableRow], spread: ReportSpread) -> str:
+def _describe_peak_shares(rows: Sequence[TableRow]) -> str:
     """The range of the share of the dense peak."""
     shares = _list_numbers(rows, "mfu_percent")
     return f"Runs reach {format_percent_range(shares)} of the dense peak" if shares else ""
 
 
-def _describe_repeats(rows: Sequence[TableRow], spread: ReportSpread) -> str:
+def _describe_repeats(rows: Sequence[TableRow]) -> str:
     """How far repeats are from the mean of their setting."""
     repeats = [row for row in rows if (_get_number(row, "runs") or 0) > 1]
     distances = [abs(percent) for percent in _list_numbers(repeats, "off_mean_percent")]
@@ -96,7 +77,7 @@ def _describe_repeats(rows: Sequence[TableRow], spread: ReportSpread) -> str:
     )
 
 
-def _describe_power(rows: Sequence[TableRow], spread: ReportSpread) -> str:
+def _describe_power(rows: Sequence[TableRow]) -> str:
     """The range of median power under each cap."""
     powers_w: dict[float, list[float]] = {}
     for row in rows:
@@ -111,7 +92,7 @@ def _describe_power(rows: Sequence[TableRow], spread: ReportSpread) -> str:
     return capitalize(f"median power is {', '.join(parts)}") if 0 < len(parts) <= 2 else ""
 
 
-def _describe_node_powers(rows: Sequence[TableRow], spread: ReportSpread) -> str:
+def _describe_node_powers(rows: Sequence[TableRow]) -> str:
     """The highest power of whole nodes as a share of their rated power."""
     rated_rows = [row for row in rows if _get_number(row, "max_percent") is not None]
     if not rated_rows:
@@ -123,7 +104,7 @@ def _describe_node_powers(rows: Sequence[TableRow], spread: ReportSpread) -> str
     return f"Published {finding}" if is_published else capitalize(finding)
 
 
-def _describe_batches(rows: Sequence[TableRow], spread: ReportSpread) -> str:
+def _describe_batches(rows: Sequence[TableRow]) -> str:
     """The batch size of least energy in a published series, against that of most energy. The table
     has no intervals of the energy of nodes, so there is no finding from measured rows."""
     series = {(row.get("line"), row.get("work"), row.get("items")) for row in rows}
@@ -155,7 +136,6 @@ def _get_number(row: TableRow, key: str) -> float | None:
 
 
 FINDINGS: Mapping[tuple[str, str], Finder] = {
-    ("scaling", "bars"): _describe_scaling,
     ("tuned", "pairs"): _describe_variants,
     ("factors", "peak"): _describe_peak_shares,
     ("factors", "marks"): _describe_factors,

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from rules.metrics.figures import Estimate, Headline, student_t95
-from rules.metrics.uncertainty.propagation import find_ratio_interval
+from rules.metrics.figures import Estimate, Headline
+from rules.metrics.uncertainty.between_runs import RunSpread
+from rules.metrics.uncertainty.repeats import Component
 
 JOULES_PER_KWH = 3.6e6
 SECONDS_PER_DAY = 86_400
@@ -18,8 +19,13 @@ DAYS_PER_YEAR = 365
 
 BOARD_SPREAD_PERCENT = 4.6
 """Largest usual difference of two H200 boards under one cap with one program, in items/s and J per
-item: committed runs differ by 4.5 % at most (docs/performance.md). Reproductions are judged by it.
-A report derives the spread from its own repeats and takes this value where it has too few."""
+item: committed runs differ by 4.5 % at most (docs/performance.md). Reproductions are judged by
+it."""
+
+RULE_BOOK_KIND = "H200"
+RULE_BOOK_SPREAD = RunSpread(boards=Component(1.5, 14), runs=None)
+"""The spread of repeats on H200 boards, in items/s and J per item. A report derives the spread from
+its own repeats and takes this one where it has too few."""
 
 Difference = Literal["higher", "lower", "within board spread", "intervals overlap", "no interval"]
 
@@ -31,29 +37,11 @@ def relative_percent(value: float, baseline: float) -> float:
     return 100 * (value / baseline - 1)
 
 
-def estimate_relative_percent(value: Estimate, baseline: Estimate) -> Estimate:
-    """`relative_percent` of two independent means, with its 95 % interval by Fieller. The interval
-    contains what those of the means contain: of single runs, no differences between runs and
-    boards. There is none if one of the means has none."""
-    n = min(value.n, baseline.n)
-    percent = relative_percent(value.mean, baseline.mean)
-    if value.ci95 is None or baseline.ci95 is None:
-        return Estimate(percent, n, None, None)
-    variances = _compute_mean_variance(value), _compute_mean_variance(baseline)
-    interval = find_ratio_interval(value.mean, baseline.mean, variances, 0.0, n - 1)
-    return Estimate(percent / 100 + 1, n, None, interval).transform(100, -100)
-
-
-def _compute_mean_variance(estimate: Estimate) -> float:
-    """The variance of a mean that has an interval by Student's t."""
-    return (estimate.half_width / student_t95(estimate.n - 1)) ** 2
-
-
 def compare_with_baseline(
     value: float, ci95: Interval, baseline: float, baseline_ci95: Interval, limit_percent: float
 ) -> Difference:
-    """How `value` differs from `baseline`: only if their 95 % intervals do not overlap or touch,
-    which is stricter than a test of the difference at a significance of 5 %, and only if the
+    """How the value of a reproduction differs from `baseline`: only if their 95 % intervals do not
+    overlap or touch, which is stricter than a test of the difference at a significance of 5 %, and only if the
     difference reaches `limit_percent` of the baseline. Intervals within a run do not contain the
     differences between runs and boards; the limit does.
     """

@@ -34,14 +34,14 @@ from reporting.report_table import ReportTable, Value
 
 _LIMIT = "board_limit_percent"
 _HOLLOW = "Hollow points, last: the result is not compared; the tooltip gives the reason. "
-_SHADED = "Shaded: less than the board spread away from {}. "
+_SHADED = "Shaded: a single run on another board is not told apart from {}. "
 
 
 def build_energy_chart(table: ReportTable) -> list[Chart]:
-    """Energy per item of each run with its 95 % interval, lowest first. Results that may not win
-    come last."""
+    """Energy per item of each measured run, lowest first, with its 95 % interval if it has one.
+    Results that may not win come last."""
     key = "joules_per_item"
-    data = [row for row in table.data if row.get(f"{key}_low") is not None]
+    data = [row for row in table.data if row.get(f"{key}_kind") == "measured"]
     # A single run has nothing to be compared with.
     if len(data) < 2:
         return []
@@ -49,7 +49,7 @@ def build_energy_chart(table: ReportTable) -> list[Chart]:
     # the same rows.
     drawn_rows = sorted(data, key=lambda row: (not _may_win(row), float(row[key] or 0)))[:MAX_ROWS]
     styles = assign_styles(drawn_rows)
-    runs = alt.Chart(alt.NamedData(table.id)).transform_filter(f"datum['{key}_low'] != null")
+    runs = alt.Chart(alt.NamedData(table.id)).transform_filter(f"datum['{key}_kind'] == 'measured'")
     base = place_runs(
         runs.transform_calculate(held_back=f"{COMPARED} ? 0 : 1"),
         # The chart numbers its rows, because the table has another order.
@@ -82,16 +82,21 @@ def build_energy_chart(table: ReportTable) -> list[Chart]:
     if is_shaded:
         layers.insert(0, _shade_lowest(base, key, standing, make_axis))
     log_note = "Logarithmic axis. " if is_wide(values) else ""
+    has_intervals = bool(select_numbers(drawn_rows, f"{key}_low"))
+    interval_note = (
+        "Bars: the 95 % interval of another run on another board. " if has_intervals else ""
+    )
+    with_intervals = " with 95 % intervals" if has_intervals else ""
     hollow_note = "" if all(map(_may_win, drawn_rows)) else _HOLLOW
     shaded_note = _SHADED.format(f"the lowest mean of a {standing} setting") if is_shaded else ""
     return [
         Chart(
             f"{table.id}-energy",
-            "Energy per item with 95 % intervals",
-            f"{note_limit(len(data), 'runs, by energy')}{log_note}Bars are 95 % intervals within "
-            f"one run. {note_equal_names(drawn_rows)}{shaded_note}{hollow_note}".strip(),
-            f"{table.get_column(key).label} of {len(drawn_rows)} runs with 95 % intervals. The "
-            "table has the same values.",
+            f"Energy per item{with_intervals}",
+            f"{note_limit(len(data), 'runs, by energy')}{log_note}{interval_note}"
+            f"{note_equal_names(drawn_rows)}{shaded_note}{hollow_note}".strip(),
+            f"{table.get_column(key).label} of {len(drawn_rows)} runs{with_intervals}. The table "
+            "has the same values.",
             table,
             build_row_spec(layers, len(data)),
             better="lower",

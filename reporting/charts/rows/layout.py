@@ -72,16 +72,17 @@ def note_equal_names(rows: Data) -> str:
     return "Equal names are followed by the last letters of their bundle. "
 
 
-def place_configurations(base: Any, key: str) -> Any:
-    """Place the runs of a configuration at one cap on one row, by workload and then by their mean
-    of `key`. Results that may not win come last within their workload."""
-    sort_keys = ("workload", "held_back", "configuration_mean", "line", "cap_w")
+def place_settings(base: Any, key: str) -> Any:
+    """Place the runs of a setting on one row, by workload and then by their mean of `key`. Results
+    that may not win come last within their workload."""
+    sort_keys = ("workload", "held_back", "setting_mean", "setting")
     return _put_on_rows(
-        base.transform_joinaggregate(configuration_mean=f"mean({key})", groupby=["line", "cap_w"])
+        base.transform_joinaggregate(setting_mean=f"mean({key})", groupby=["setting"])
         .transform_calculate(held_back=f"{COMPARED} ? 0 : 1")
         .transform_window(
             row_place="dense_rank()", sort=[alt.SortField(name) for name in sort_keys]
-        )
+        ),
+        "datum.setting",
     )
 
 

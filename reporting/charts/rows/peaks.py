@@ -10,11 +10,10 @@ from reporting.charts.chart import Chart, name_sources
 from reporting.charts.rows.layout import (
     build_row_spec,
     note_limit,
-    place_configurations,
+    place_settings,
     write_names,
 )
 from reporting.charts.style import (
-    Data,
     assign_styles,
     draw_crosses,
     draw_points,
@@ -22,6 +21,9 @@ from reporting.charts.style import (
     select_numbers,
 )
 from reporting.report_table import ReportTable
+from reporting.sections.cells import IN_CHART
+
+_ONE_LOAD = "Of settings that differ in batch size or load only: the one nearest to its peak. "
 
 
 def build_peak_charts(table: ReportTable) -> list[Chart]:
@@ -30,14 +32,17 @@ def build_peak_charts(table: ReportTable) -> list[Chart]:
 
 
 def _build_achieved_chart(table: ReportTable) -> list[Chart]:
-    """Achieved FLOP/s of each configuration beside the dense peak of its precision; none without
+    """Achieved FLOP/s of each setting beside the dense peak of its precision; none without
     FLOP/s."""
     key, peak_key = "achieved_tflops", "peak_tflops"
-    data = [row for row in table.data if row.get(key) is not None]
+    data = [row for row in table.data if row.get(key) is not None and row[IN_CHART]]
     if not data:
         return []
-    base = place_configurations(
-        alt.Chart(alt.NamedData(table.id)).transform_filter(f"datum.{key} != null"), key
+    base = place_settings(
+        alt.Chart(alt.NamedData(table.id)).transform_filter(
+            f"datum.{key} != null && datum.{IN_CHART}"
+        ),
+        key,
     )
     highest = max(select_numbers(data, key, peak_key))
 
@@ -58,16 +63,16 @@ def _build_achieved_chart(table: ReportTable) -> list[Chart]:
         _write_shares(base, key, make_axis),
         write_names(base),
     ]
-    count = _count_configurations(data)
+    count = len({row["setting"] for row in data})
     return [
         Chart(
             f"{table.id}-peak",
             "Achieved FLOP/s and the dense peak of the precision",
-            f"{note_limit(count, 'configurations')}Upright lines: dense peak of the board at the "
-            "precision of the run. Points: FLOPs of the model per second, with their share "
+            f"{note_limit(count, 'settings')}{_ONE_LOAD}Upright lines: dense peak of the board at "
+            "the precision of the run. Points: FLOPs of the model per second, with their share "
             "of the peak (MFU). Repeats are on one row. The chart has no slope of memory "
             "bandwidth, because bundles record no memory traffic.",
-            f"Achieved FLOP/s of {len(data)} runs in {count} configurations beside the dense peak. "
+            f"Achieved FLOP/s of {len(data)} runs of {count} settings beside the dense peak. "
             "The table has the same values.",
             table,
             build_row_spec(layers, count),
@@ -78,7 +83,7 @@ def _build_achieved_chart(table: ReportTable) -> list[Chart]:
 
 
 def _write_shares(base: Any, key: str, make_axis: Callable[[str], Any]) -> Any:
-    """Write the mean share of the peak of each configuration below and right of its points."""
+    """Write the mean share of the peak of each setting below and right of its points."""
     return (
         base.transform_aggregate(
             achieved=f"mean({key})", share="mean(mfu_percent)", groupby=["row_place"]
@@ -92,8 +97,10 @@ def _write_shares(base: Any, key: str, make_axis: Callable[[str], Any]) -> Any:
 def _build_naive_chart(table: ReportTable) -> Chart:
     """The energy of each run over its naive estimate, by workload."""
     key = "over_naive"
-    data = table.data
-    base = place_configurations(alt.Chart(alt.NamedData(table.id)), key)
+    data = [row for row in table.data if row[IN_CHART]]
+    base = place_settings(
+        alt.Chart(alt.NamedData(table.id)).transform_filter(f"datum.{IN_CHART}"), key
+    )
     base = base.transform_calculate(naive="1")
     highest = max(select_numbers(data, key, f"{key}_high"))
     title = table.get_column(key).label
@@ -113,19 +120,15 @@ def _build_naive_chart(table: ReportTable) -> Chart:
         draw_crosses(points),
         write_names(base),
     ]
-    count = _count_configurations(data)
+    count = len({row["setting"] for row in data})
     return Chart(
         f"{table.id}-marks",
         table.title,
-        f"{note_limit(count, 'configurations')}Upright lines: the naive estimate. Repeats are on "
-        f"one row. {table.about}",
+        f"{note_limit(count, 'settings')}{_ONE_LOAD}Upright lines: the naive estimate. Repeats "
+        f"are on one row. {table.about}",
         f"{title} of {len(data)} runs. The table has the same values.",
         table,
         build_row_spec(layers, count),
         better="lower",
         source=name_sources(data),
     )
-
-
-def _count_configurations(data: Data) -> int:
-    return len({(row["line"], row["cap_w"]) for row in data})

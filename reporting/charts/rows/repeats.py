@@ -67,9 +67,7 @@ def build_repeats_chart(table: ReportTable) -> list[Chart]:
     rows = len({(row["setting"], row["board"]) for row in data})
     settings = len({row["setting"] for row in data})
     shaded_note = (
-        "Shaded: two runs within it differ by less than the board spread. "
-        if select_numbers(data, _LIMIT)
-        else ""
+        "Shaded: two runs within it are not told apart. " if select_numbers(data, _LIMIT) else ""
     )
     return [
         Chart(
@@ -77,7 +75,8 @@ def build_repeats_chart(table: ReportTable) -> list[Chart]:
             "Energy per item of repeats against the mean of their setting",
             f"{note_limit(rows + settings, 'rows')}Each point is one run; each row of points is "
             "one board, named by the end of its UUID. Below the name of a setting: its mean and "
-            "the 95 % interval over runs, cut where it reaches beyond the chart. "
+            "the 95 % interval of another run on another board, cut where it reaches beyond the "
+            "chart. "
             f"{shaded_note}Hollow points: the result is not compared.",
             f"Energy per item against the mean of the setting, {pluralize(len(data), 'run')} of "
             f"{pluralize(settings, 'setting')}. The table has the same values.",

@@ -1,10 +1,20 @@
 """Measured energy over the naive estimate: the columns of each result, and all runs together."""
 
 from collections.abc import Sequence
+from statistics import fmean
 
 from reporting.report_table import Column, ReportTable
 from reporting.results_model import ResultRow
-from reporting.sections.cells import BundleLink, Cells, add_mark_columns, make_mark_cells, name_line
+from reporting.sections.cells import (
+    IN_CHART,
+    BundleLink,
+    Cells,
+    add_mark_columns,
+    make_mark_cells,
+    name_line,
+)
+from reporting.sections.compare import name_settings
+from reporting.sections.repeats import Setting, join_repeats
 
 _FACTOR = Column(
     "over_naive",
@@ -51,6 +61,7 @@ def build_naive_table(rows: Sequence[ResultRow], link: BundleLink) -> ReportTabl
     ]
     if not compared:
         return None
+    names, best_rows = _name_settings([row for *_, row in compared])
     columns = add_mark_columns(
         Column("workload", "workload"),
         Column("cap_w", "cap", "W per accelerator", "count"),
@@ -69,6 +80,13 @@ def build_naive_table(rows: Sequence[ResultRow], link: BundleLink) -> ReportTabl
         Column("highest_power_w", "highest power of the board", "W", "count"),
         _FACTOR,
         _ESTIMATE,
+        Column("setting", "setting", hidden=True),
+        Column(
+            IN_CHART,
+            "in the charts",
+            hidden=True,
+            about="whether its setting has the least factor of its configuration and cap",
+        ),
     )
     cells: list[Cells] = [
         {
@@ -79,6 +97,8 @@ def build_naive_table(rows: Sequence[ResultRow], link: BundleLink) -> ReportTabl
             **make_naive_cells(row),
             **make_mark_cells(row, link),
             "line": f"{name_line(row)} · {row.workload}",
+            "setting": f"{names[id(row)]} · {row.workload}",
+            IN_CHART: id(row) in best_rows,
         }
         for _, _, _, row in sorted(compared, key=lambda entry: entry[:3])
     ]
@@ -101,3 +121,25 @@ def _make_peak_cells(row: ResultRow) -> Cells:
         "peak_tflops": estimate.peak_tflops,
         "highest_power_w": estimate.power_w,
     }
+
+
+def _name_settings(rows: Sequence[ResultRow]) -> tuple[dict[int, str], set[int]]:
+    """The name of the setting of each row, and the rows that the charts show: of settings that
+    differ in batch size or load only, those of the one with the least factor."""
+    settings = join_repeats(rows)
+    names = {
+        id(row): name
+        for setting, name in zip(settings, name_settings(settings), strict=True)
+        for row in setting.rows
+    }
+    best: dict[tuple[object, ...], Setting] = {}
+    for setting in sorted(settings, key=_get_factor):
+        row = setting.rows[0]
+        best.setdefault((row.workload, name_line(row), row.cap_w), setting)
+    return names, {id(row) for setting in best.values() for row in setting.rows}
+
+
+def _get_factor(setting: Setting) -> tuple[bool, float]:
+    """The mean over the runs of a setting. A setting that may not win comes after all others."""
+    factors = [row.naive.factor.mean for row in setting.rows if row.naive]
+    return not setting.rows[0].may_win, fmean(factors)

@@ -7,6 +7,7 @@ from reporting.paper import Paper, PublishedWork
 from reporting.report_table import Column, ReportTable
 from reporting.results_model import ResultRow
 from reporting.sections.cells import (
+    IN_CHART,
     BundleLink,
     Cells,
     add_mark_columns,
@@ -59,7 +60,7 @@ COLUMNS = add_mark_columns(
     Column("note", "note", hidden=True),
     Column("place", "place in the source", hidden=True),
     Column(
-        "has_batches",
+        IN_CHART,
         "in the chart",
         hidden=True,
         about="whether its configuration has an energy at several batch sizes",
@@ -212,6 +213,13 @@ def _mark_batches(rows: Sequence[Cells]) -> list[Cells]:
         if row["batch"] and row["node_kwh"]:
             batches.setdefault(row["line"], set()).add(row["batch"])
     return [
-        {**row, "has_batches": bool(row["node_kwh"]) and len(batches.get(row["line"], ())) > 1}
+        {**row, IN_CHART: bool(row["node_kwh"]) and len(batches.get(row["line"], ())) > 1}
         for row in rows
     ]
+
+
+def list_charted_work(table: ReportTable) -> dict[str, str]:
+    """The work of each chart of the table, by the id of the chart. Items of different work are
+    never on one axis."""
+    works = dict.fromkeys(str(row["work"]) for row in table.rows if row[IN_CHART])
+    return {f"{table.id}-batch-{place}": work for place, work in enumerate(works, start=1)}

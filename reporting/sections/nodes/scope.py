@@ -94,7 +94,7 @@ def build_node_scope_tables(
     """The tables that have figures of nodes in the scope of whole nodes, among them those of
     systems. Their titles are not shown."""
     tables = [
-        build_workloads_table(node_rows),
+        build_workloads_table(node_rows, spread),
         build_evidence_table(node_rows, link),
         build_what_if_table(node_rows, link, spread),
     ]

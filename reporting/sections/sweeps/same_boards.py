@@ -81,7 +81,7 @@ def estimate_changes(
 ) -> Changes:
     """The changes of a figure, `RATE` or `JOULES`, against the reference on the same boards. Empty
     if the report does not know the spread of runs on one board."""
-    run_spread = spread.by_figure[figure].known_runs
+    run_spread = spread.runs[figure]
     if run_spread is None:
         return {}
     runs = [

@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reporting.report_table import Column, ReportTable
 from reporting.results_model import ResultRow
@@ -17,12 +17,14 @@ from reporting.sections.cells import (
 )
 from reporting.sections.repeats import (
     BOARD_LIMIT_COLUMN,
+    JOULES,
     RATE,
     ReportSpread,
     make_limit_cells,
+    make_setting,
 )
 from reporting.sections.sweeps.points import make_point
-from rules.metrics.figures import estimate_mean
+from rules.metrics.figures import Estimate, estimate_mean
 from rules.metrics.sweeps.points import average
 from rules.metrics.sweeps.scaling import Scaling, compute_scaling
 from rules.workloads import Workload
@@ -33,8 +35,8 @@ class ScaledRun:
     """A run on several accelerators, compared with runs on one."""
 
     row: ResultRow
-    reference_items_per_s: float | None
-    """Items/s on one accelerator; None without such a run."""
+    references: Sequence[ResultRow]
+    """The runs on one accelerator; empty without any."""
     scaling: Scaling | None
     """None without a run on one accelerator, or without energy."""
 
@@ -46,13 +48,13 @@ def find_scaled_runs(rows: Sequence[ResultRow]) -> list[ScaledRun]:
         (row for row in rows if (row.count or 0) > 1),
         key=lambda row: (row.count or 0, row.system, row.cap_w or 0),
     )
-    repeats_by_key = _group_reference_runs(rows)
-    return [
-        _compare_with_reference(
-            row, _choose_reference_runs(row, repeats_by_key[_make_reference_key(row)])
-        )
-        for row in scaled_rows
-    ]
+    return [_compare_with_reference(row, find_reference_runs(row, rows)) for row in scaled_rows]
+
+
+def find_reference_runs(row: ResultRow, rows: Sequence[ResultRow]) -> Sequence[ResultRow]:
+    """The repeated runs on one accelerator, among the rows, that a row is compared with; empty
+    without any."""
+    return _choose_reference_runs(row, _group_reference_runs(rows)[_make_reference_key(row)])
 
 
 def _group_reference_runs(
@@ -102,7 +104,7 @@ def _compare_with_reference(row: ResultRow, references: Sequence[ResultRow]) -> 
         if point and reference_points
         else None
     )
-    return ScaledRun(row, _compute_mean_throughput(references) if references else None, scaling)
+    return ScaledRun(row, references, scaling)
 
 
 def _compute_mean_throughput(rows: Sequence[ResultRow]) -> float:
@@ -164,21 +166,61 @@ def build_scaling_table(
         Column("sm_apart_percent", "spread of SM clock", "%", "signed"),
         BOARD_LIMIT_COLUMN,
     )
-    limit_cells = make_limit_cells(spread, RATE)
-    cells = tuple(_make_cells(run, link) | limit_cells for run in runs)
+    cells = tuple(
+        _make_cells(run, link, spread) | make_limit_cells(spread, RATE, run.row.model)
+        for run in runs
+    )
     return ReportTable(id, title, columns, cells, ABOUT)
 
 
 ABOUT = (
     "Each run is compared with runs on one accelerator of the same model at the same cap: those "
     "of the same system, or else the fastest. The board may be another one. Repeated runs are "
-    "averaged. Spread is (largest \u2212 smallest) / mean of the accelerators over the scored "
+    "averaged. Intervals say what other runs on other boards give. Spread is (largest \u2212 smallest) / mean of the accelerators over the scored "
     "epochs. Accelerators that synchronise in every step have equal active times."
 )
 
 
-def _make_cells(run: ScaledRun, link: BundleLink) -> Cells:
-    row, scaling = run.row, run.scaling
+def estimate_speed_up(
+    rows: Sequence[ResultRow], references: Sequence[ResultRow], spread: ReportSpread
+) -> Estimate:
+    """The speed-up of repeated runs on several accelerators against runs on one, with the 95 %
+    interval of other runs on other boards."""
+    count = rows[0].count or 1
+    return _estimate_ratio(rows, references, RATE, spread).transform(count)
+
+
+def _estimate_ratio(
+    rows: Sequence[ResultRow], references: Sequence[ResultRow], name: str, spread: ReportSpread
+) -> Estimate:
+    setting, reference = (make_setting(runs, spread) for runs in (rows, references))
+    difference = setting.compare(reference, name, on_shared_boards=False)
+    assert difference is not None
+    percent = Estimate(difference.percent, len(rows), None, difference.ci95)
+    return percent.transform(0.01, 1)
+
+
+def _make_scaling_cells(run: ScaledRun, spread: ReportSpread | None) -> Cells:
+    """The cells that compare a run with those on one accelerator; without `spread` they have no
+    intervals."""
+    scaling = run.scaling
+    if scaling is None:
+        return {}
+    speed_up, energy = scaling.speed_up, scaling.energy_per_item_ratio
+    if spread is None:
+        speed_up, energy = replace(speed_up, ci95=None), replace(energy, ci95=None)
+    else:
+        speed_up = estimate_speed_up([run.row], run.references, spread)
+        energy = _estimate_ratio([run.row], run.references, JOULES, spread)
+    return {
+        **make_estimate_cells("speed_up", speed_up),
+        **make_estimate_cells("efficiency_percent", speed_up.transform(100 / scaling.accelerators)),
+        **make_estimate_cells("energy_per_item_ratio", energy),
+    }
+
+
+def _make_cells(run: ScaledRun, link: BundleLink, spread: ReportSpread | None) -> Cells:
+    row = run.row
     imbalance = row.provenance.run.imbalance if row.provenance else None
     # Accelerators that wait for each other have equal active times, so power and clock are shown
     # too.
@@ -197,13 +239,7 @@ def _make_cells(run: ScaledRun, link: BundleLink) -> Cells:
         **drop_kind(
             make_figure_cells("items_per_s_per_accelerator", row.items_per_s_per_accelerator)
         ),
-        "on_one": run.reference_items_per_s,
-        **make_estimate_cells("speed_up", scaling.speed_up if scaling else None),
-        **make_estimate_cells(
-            "efficiency_percent", scaling.efficiency_percent if scaling else None
-        ),
-        **make_estimate_cells(
-            "energy_per_item_ratio", scaling.energy_per_item_ratio if scaling else None
-        ),
+        "on_one": _compute_mean_throughput(run.references) if run.references else None,
+        **_make_scaling_cells(run, spread),
         **spreads,
     }

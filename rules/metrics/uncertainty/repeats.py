@@ -5,7 +5,6 @@ are relative standard deviations in percent of the mean of the setting.
 """
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -85,32 +84,6 @@ def _pool(sums: Iterable[tuple[float, int]]) -> Component | None:
         return None
     squares = math.fsum(square for square, _ in pairs)
     return Component(100 * math.sqrt(squares / degrees_of_freedom), degrees_of_freedom)
-
-
-def pool_components(components: Iterable[Component | None]) -> Component | None:
-    """The common standard deviation of several settings; None without any."""
-    return _pool(
-        (
-            component.degrees_of_freedom * (component.percent / 100) ** 2,
-            component.degrees_of_freedom,
-        )
-        for component in components
-        if component is not None
-    )
-
-
-def count_effective_boards(boards: Iterable[str]) -> float:
-    """How many boards with one run each have a mean as uncertain as that of these runs, where
-    boards differ and runs on one board do not. It is the number of boards if all have equally many
-    runs. Source: Kish, Survey Sampling, section 11.7 (effective number under unequal weights)."""
-    counts = Counter(boards).values()
-    return sum(counts) ** 2 / sum(count**2 for count in counts)
-
-
-def least_difference_percent(spread: Component) -> float:
-    """The difference of two single values with this spread that is larger than chance by a
-    two-sided test at 5 %, in percent."""
-    return student_t95(spread.degrees_of_freedom) * spread.percent * math.sqrt(2)
 
 
 def count_needed_runs(sd_percent: float, target_percent: float) -> int:
