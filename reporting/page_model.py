@@ -83,6 +83,7 @@ class PageModel:
 
     sections: Sequence[WorkloadSection]
     workloads: ReportTable
+    excluded: ReportTable | None
     systems_table: ReportTable | None
     findings: ReportTable | None
     what_if: ReportTable | None
@@ -122,6 +123,7 @@ class PageModel:
         """Every table, in the order of the page."""
         overview_tables = (
             self.workloads,
+            self.excluded,
             self.systems_table,
             self.findings,
             self.changes_table,
@@ -198,6 +200,7 @@ def build_page_model(
     return PageModel(
         sections=sections,
         workloads=workloads_table,
+        excluded=overview.build_excluded_table(rows, link),
         systems_table=overview.build_systems_table(rows) if systems else None,
         findings=overview.build_findings_table(passed_findings, collected.rejected),
         what_if=what_if,

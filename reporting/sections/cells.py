@@ -14,6 +14,7 @@ from reporting.results_model import (
 )
 from rules.finding import Finding, Severity
 from rules.metrics.figures import Estimate
+from rules.workloads import workloads
 
 BundleLink = Callable[[Path], str]
 """The address of a bundle relative to the page."""
@@ -200,6 +201,17 @@ def name_setting(row: ResultRow) -> str:
     precision = "" if row.precision == row.variant else f" {row.precision}"
     clock = "" if row.sm_clock_mhz is None else f" at {row.sm_clock_mhz}{NO_BREAK}MHz"
     return escape_invisible(f"{board}, {row.variant}{precision}{clock}")
+
+
+def name_variant(row: ResultRow) -> str:
+    """The variant of a run with a few words on it and its precision: `fp8-kv (FP8 weights
+    and cache, fp8)`."""
+    workload = workloads().get(row.workload)
+    words = workload.variants_in_words.get(row.variant or "") if workload else None
+    details = [words, None if row.precision == row.variant else row.precision]
+    clock = "" if row.sm_clock_mhz is None else f" at {row.sm_clock_mhz}{NO_BREAK}MHz"
+    known = ", ".join(detail for detail in details if detail)
+    return f"{row.variant}{clock} ({known})" if known else f"{row.variant}{clock}"
 
 
 def find_boards(rows: Iterable[ResultRow]) -> frozenset[str]:

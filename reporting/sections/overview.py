@@ -13,10 +13,12 @@ from reporting.sections.cells import (
     BundleLink,
     Cells,
     add_facet_columns,
+    add_mark_columns,
     count_findings,
     drop_kind,
     make_facet_cells,
     make_figure_cells,
+    make_mark_cells,
     name_scope,
     pluralize,
 )
@@ -113,6 +115,32 @@ def _make_winner_cells(
 def _get_items_per_joule(setting: Setting) -> float:
     figure = setting.mean.items_per_joule
     return figure.value if figure else 0.0
+
+
+def build_excluded_table(rows: Sequence[ResultRow], link: BundleLink) -> ReportTable | None:
+    """The results that are excluded from rankings, with the reason of each; None without any."""
+    columns = add_mark_columns(
+        Column("workload", "workload"),
+        Column("line", "result"),
+        Column("batch", "batch", "samples, or requests in flight", "count"),
+        Column("cap_w", "cap", "W per accelerator", "count"),
+        Column("reason", "reason"),
+    )
+    cells = [
+        {
+            **make_mark_cells(row, link),
+            "workload": row.workload,
+            "reason": row.implausible or row.doubt or row.withheld or row.caution,
+        }
+        for row in rows
+        if row.standing in COMPARED_STANDINGS and not row.may_win
+    ]
+    about = "These results are shown, but they neither win nor are compared with others."
+    return (
+        ReportTable("excluded", "Results that are not compared", columns, tuple(cells), about)
+        if cells
+        else None
+    )
 
 
 def build_systems_table(rows: Sequence[ResultRow]) -> ReportTable:

@@ -16,6 +16,7 @@ from reporting.sections.cells import (
     Cells,
     add_mark_columns,
     name_setting,
+    name_variant,
 )
 from reporting.sections.compare import describe_limits, format_comparison_group, format_label
 from reporting.sections.repeats import (
@@ -34,7 +35,7 @@ from reporting.sections.repeats import (
 )
 from rules.metrics import comparison
 from rules.metrics.power.profile import NODE_ACCELERATORS, NODE_OVERHEAD_W
-from rules.workloads import workloads
+from rules.workloads import pluralize_item, workloads
 
 
 @dataclass(frozen=True)
@@ -119,6 +120,9 @@ WHAT_IF_COLUMNS = add_mark_columns(
     Column("standing", "standing", hidden=True),
     # The page writes answer cards from these for what its reader chooses.
     Column("name", "setting", hidden=True),
+    Column("system", "system", hidden=True),
+    Column("variant_in_words", "variant in words", hidden=True),
+    Column("rate_unit", "unit of the throughput", hidden=True),
     Column("trust", "trust", hidden=True, about="how far others confirm the runs"),
     Column("joules_per_item_low", "lower end of the interval of energy", hidden=True),
     Column("joules_per_item_high", "upper end of the interval of energy", hidden=True),
@@ -208,6 +212,9 @@ def _make_what_if_cells(setting: Setting, link: BundleLink, assumptions: Assumpt
         f"{JOULES}_low": low_j,
         f"{JOULES}_high": high_j,
         "name": name_setting(mean),
+        "system": mean.system,
+        "variant_in_words": name_variant(mean) if setting.runs else None,
+        "rate_unit": f"{pluralize_item(workloads()[mean.workload].item)}/s",
         "trust": describe_trust(setting) or None,
         **make_run_cells(setting),
         **make_runs_by_board_cells(setting),

@@ -154,8 +154,8 @@ def _make_result_figure_columns(item: str, rows: Sequence[ResultRow]) -> tuple[C
 
 RESULTS_ABOUT = (
     "Each row is one run or one published figure, and its change is that of its own figures "
-    "against the baseline. Runs and boards are those of its setting. The table of epochs has the interval "
-    "within each run."
+    "against the baseline. Runs and boards are those of its setting. The table of epochs has the "
+    "interval within each run."
 )
 
 

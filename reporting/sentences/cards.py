@@ -1,22 +1,21 @@
-"""The answer of the page, and one answer card per workload."""
+"""One answer card per workload."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from reporting.report_table import NO_BREAK, escape_invisible
+from reporting.report_table import escape_invisible
 from reporting.results_model import Figure, ResultRow
 from reporting.sections.cells import COMPARED_STANDINGS, BundleLink, name_setting
 from reporting.sections.repeats import ReportSpread, describe_trust
 from reporting.sections.sweeps.caps import CapSweep
 from reporting.sentences.capping import describe_default
-from reporting.sentences.choice import Choice, choose_setting, find_published_peaks, get_joules
+from reporting.sentences.choice import Choice, choose_setting, get_joules
 from reporting.sentences.cost import Cost, estimate_cost
 from reporting.sentences.words import (
     Amount,
     count_nouns,
     format_amount,
     format_cap,
-    format_range,
     name_batch,
     name_beside,
     name_items,
@@ -24,7 +23,6 @@ from reporting.sentences.words import (
 from rules.workloads import Workload
 
 ASSUMED_POWER = "Power is assumed equal to the cap, and no interval is printed."
-NO_RESULT = "No result may be compared."
 
 
 @dataclass(frozen=True)
@@ -50,6 +48,8 @@ class Leader:
     ties: str
     """The settings that cannot be told apart, as a sentence; empty without one. Of published
     figures, the caution says that they have no intervals."""
+    spread: str
+    """What the interval follows from, as a sentence; empty for a published figure."""
     trust: str
     """How far others confirm the runs: reviewed, accepted, reproduced."""
     caution: str
@@ -67,13 +67,6 @@ class Leader:
             return ""
         return f"{count_nouns(self.runs, 'run')} on {count_nouns(self.boards, 'board')}"
 
-    @property
-    def basis(self) -> str:
-        """What the interval is over: `± over runs`; empty for a published figure."""
-        if self.runs is None:
-            return ""
-        return f"±{NO_BREAK}{'over runs' if self.runs > 1 else 'within this run'}"
-
 
 @dataclass(frozen=True)
 class AnswerCard:
@@ -83,7 +76,6 @@ class AnswerCard:
     title: str
     item: str
     """The item in sentences."""
-    sentence: str
     closed: Leader | None
     open: Leader | None
     published: Leader | None
@@ -91,8 +83,6 @@ class AnswerCard:
     """Of the first of these leaders; None without a leader."""
     not_compared: str
     """How many results are excluded from rankings, as a sentence; empty if all may."""
-    closed_runs: int
-    """The number of closed runs that may win, which orders the cards."""
 
 
 def build_card(
@@ -118,7 +108,6 @@ def build_card(
         workload=workload.id,
         title=workload.title,
         item=workload.item_name,
-        sentence=_write_answer(workload, rows, leaders),
         closed=leaders["closed"],
         open=leaders["open"],
         published=leaders["published"],
@@ -127,18 +116,7 @@ def build_card(
             None,
         ),
         not_compared=_describe_not_compared(rows),
-        closed_runs=sum(row.standing == "closed" and row.may_win for row in rows),
     )
-
-
-def build_answer(cards: Sequence[AnswerCard]) -> str:
-    """The answer of the page: that of the workload with the most closed runs, else with open runs,
-    else with published figures."""
-    if not cards:
-        return NO_RESULT
-    return max(
-        cards, key=lambda c: (c.closed_runs, c.open is not None, c.published is not None)
-    ).sentence
 
 
 def _make_leader(
@@ -154,11 +132,9 @@ def _make_leader(
     return Leader(
         standing=row.standing,
         name=name_setting(row),
-        energy=format_amount(get_joules(setting), f"J/{workload.item}", setting.runs),
-        efficiency=_format_optional(row.items_per_joule, f"{items}/J", setting.runs),
-        throughput=format_amount(
-            row.items_per_s_per_accelerator, f"{items}/s per accelerator", setting.runs
-        ),
+        energy=format_amount(get_joules(setting), f"J/{workload.item}"),
+        efficiency=_format_optional(row.items_per_joule, f"{items}/J"),
+        throughput=format_amount(row.items_per_s_per_accelerator, f"{items}/s per accelerator"),
         cap=format_cap(row.cap_w),
         batch=name_batch(row, workload) if is_measured else "",
         runs=setting.runs,
@@ -167,6 +143,7 @@ def _make_leader(
         if is_measured
         else "",
         ties=_describe_ties(choice, workload) if is_measured else "",
+        spread=f"± from {setting.spread.describe(row.model)}." if setting.spread else "",
         trust=describe_trust(setting),
         caution="" if is_measured else _describe_caution(row),
         bundles=tuple(link(run.provenance.run.path) for run in setting.rows if run.provenance),
@@ -175,15 +152,15 @@ def _make_leader(
     )
 
 
-def _format_optional(figure: Figure | None, unit: str, runs: int | None) -> Amount | None:
-    return None if figure is None else format_amount(figure, unit, runs)
+def _format_optional(figure: Figure | None, unit: str) -> Amount | None:
+    return None if figure is None else format_amount(figure, unit)
 
 
 def _describe_ties(choice: Choice, workload: Workload) -> str:
     if not choice.ties:
         return ""
     nearest = choice.ties[0]
-    amount = format_amount(get_joules(nearest), f"J/{workload.item}", nearest.runs)
+    amount = format_amount(get_joules(nearest), f"J/{workload.item}")
     name = name_beside(nearest.mean, choice.best.mean, workload)
     if len(choice.ties) == 1:
         return f"It cannot be told apart from {name} with {amount.text}."
@@ -211,61 +188,3 @@ def _describe_not_compared(rows: Sequence[ResultRow]) -> str:
     total = " and ".join(parts)
     verb = "is" if total.startswith("1 ") and len(parts) == 1 else "are"
     return f"{total} {verb} not compared; the table gives the reasons." if total else ""
-
-
-def _write_answer(
-    workload: Workload, rows: Sequence[ResultRow], leaders: Mapping[str, Leader | None]
-) -> str:
-    """Closed results first. Without them it names open results as open, then published ones."""
-    published = leaders["published"]
-    subject = f"Lowest energy per {workload.item_name} on {workload.title}"
-    closed = ", closed results" if leaders["open"] else ""
-    for standing, prefix in (("closed", ""), ("open", "No closed result. Open: ")):
-        if leader := leaders[standing]:
-            begin = f"{prefix}{subject[0].lower()}{subject[1:]}" if prefix else subject + closed
-            caps = _describe_caps(rows, leader)
-            ties = f"; {leader.ties[0].lower()}{leader.ties[1:]}" if leader.ties else "."
-            answer = (
-                f"{begin}: {leader.name}, {leader.energy.text_with_interval} {leader.cap}{caps} "
-                f"({leader.repeats}, {leader.basis}){ties} {_describe_peaks(rows)}"
-            )
-            return answer.strip()
-    demo_runs = sum(row.standing == "demo" for row in rows)
-    none_measured = (
-        f"No measured result: {count_nouns(demo_runs, 'demo run')}, which nothing is compared with."
-        if demo_runs
-        else "No measured result."
-    )
-    if published is None:
-        return f"{workload.title}: {none_measured} {NO_RESULT}"
-    return (
-        f"{none_measured} Published: {subject[0].lower()}{subject[1:]} is {published.energy.text}, "
-        f"{published.name} {published.cap}. {ASSUMED_POWER}"
-    )
-
-
-def _describe_caps(rows: Sequence[ResultRow], leader: Leader) -> str:
-    """How many caps were measured on the board of the leader in its standing."""
-    runs = [
-        row
-        for row in rows
-        if row.provenance and row.standing == leader.standing and row.model == leader.model
-    ]
-    caps_w = {row.cap_w for row in runs if row.cap_w is not None}
-    if not caps_w:
-        return ""
-    if len(caps_w) == 1:
-        return ", the only cap measured"
-    comparable_w = {row.cap_w for row in runs if row.may_win and row.cap_w is not None}
-    if len(comparable_w) == 1:
-        return f", the only comparable cap of {len(caps_w)} measured"
-    return f", of {len(comparable_w)} comparable caps"
-
-
-def _describe_peaks(rows: Sequence[ResultRow]) -> str:
-    """Where the published series peak; empty if none has a peak."""
-    peaks_w = list(find_published_peaks(rows).values())
-    if not peaks_w:
-        return ""
-    verb = "curve peaks" if len(peaks_w) == 1 else "curves peak"
-    return f"Published {verb} at {format_range(peaks_w, 'W')}, with power assumed equal to the cap."

@@ -184,7 +184,7 @@ def _write_energy_title(workload: Workload, rows: Sequence[ResultRow], spread: R
     if choice.ties:
         count = len(choice.ties) + 1
         return f"{prefix}{count} settings cannot be told apart as those of least energy per {item}"
-    amount = format_amount(get_joules(choice.best), f"J/{workload.item}", choice.best.runs)
+    amount = format_amount(get_joules(choice.best), f"J/{workload.item}")
     name = name_setting(choice.best.mean)
     if choice.is_alone:
         return f"{prefix}{name} is the only compared setting: {amount.text}"

@@ -17,8 +17,13 @@ class Choice:
     best: Setting
     ties: tuple[Setting, ...]
     """The settings that cannot be told apart from it, the least energy first."""
-    is_alone: bool
-    """Whether its standing has no other setting."""
+    others: tuple[Setting, ...]
+    """All other settings of its standing, the least energy first."""
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether its standing has no other setting."""
+        return not self.others
 
 
 def get_joules(setting: Setting) -> Figure:
@@ -43,7 +48,7 @@ def choose_setting(rows: Iterable[ResultRow], standing: str, spread: ReportSprea
         return None
     best, *rest = sorted(join_repeats(candidates, spread), key=lambda s: get_joules(s).value)
     ties = tuple(setting for setting in rest if not is_more_energy(setting, best))
-    return Choice(best, ties, is_alone=not rest)
+    return Choice(best, ties, tuple(rest))
 
 
 def is_more_energy(setting: Setting, best: Setting) -> bool:

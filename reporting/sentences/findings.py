@@ -153,7 +153,7 @@ def _describe_published(
         return _explain_no_comparison(rows, row)
     unit = f"{name_items(workload)}/s"
     printed_per_s = printed.items_per_s_per_accelerator.value
-    amount = format_amount(printed.items_per_s_per_accelerator, unit, None)
+    amount = format_amount(printed.items_per_s_per_accelerator, unit)
     sentences = [
         f"{escape_invisible(printed.system)} print {amount.text} "
         f"for {escape_invisible(printed.model)} {format_cap(printed.cap_w)}.",

@@ -8,7 +8,8 @@ from reporting.results_model import ResultRow
 from reporting.sections.cells import BundleLink
 from reporting.sections.repeats import ReportSpread
 from reporting.sections.sweeps.caps import find_sweeps
-from reporting.sentences.cards import AnswerCard, build_answer, build_card
+from reporting.sentences.answers import WorkloadAnswer, build_answer
+from reporting.sentences.cards import AnswerCard, build_card
 from reporting.sentences.charts import ChartText, describe_charts, list_titles
 from reporting.sentences.findings import WorkloadFindings, build_findings
 from reporting.sentences.other_sources import OtherSources
@@ -21,9 +22,10 @@ from rules.workloads import workloads
 class PageSentences:
     """The generated texts of a page."""
 
-    answer: str
+    answers: Sequence[WorkloadAnswer]
+    """One per workload with results, those with the most closed runs first, as all others."""
     cards: Sequence[AnswerCard]
-    """One per workload with results, those with the most closed runs first."""
+    """In the order of the answers."""
     findings: Mapping[str, WorkloadFindings]
     """By the id of the workload."""
     trust: TrustLine
@@ -41,20 +43,21 @@ def build_page_sentences(
 ) -> PageSentences:
     """The sentences on all rows of a page, the findings of each passed bundle, its tables, and
     other sources."""
-    cards, findings, titles = [], {}, {}
+    answers, cards, findings, titles = [], {}, {}, {}
     for workload in workloads().values():
         workload_rows = [row for row in rows if row.workload == workload.id]
         # Nothing is compared with control runs.
         if not workload_rows or workload.is_control:
             continue
         sweeps = find_sweeps([row for row in workload_rows if row.standing in ("closed", "open")])
-        cards.append(build_card(workload, workload_rows, sweeps, spread, link))
+        answers.append(build_answer(workload, workload_rows, spread))
+        cards[workload.id] = build_card(workload, workload_rows, sweeps, spread, link)
         findings[workload.id] = build_findings(workload, workload_rows, sweeps, spread, sources)
         titles.update(list_titles(workload, workload_rows, sweeps, spread))
-    cards.sort(key=lambda card: -card.closed_runs)
+    answers.sort(key=lambda answer: -answer.runs)
     return PageSentences(
-        answer=build_answer(cards),
-        cards=cards,
+        answers=answers,
+        cards=[cards[answer.workload] for answer in answers],
         findings=findings,
         trust=build_trust_line(passed_findings, rows),
         chart_texts=describe_charts(tables, titles),

@@ -24,8 +24,6 @@ class Amount:
     half_width: str
     """Half of the 95 % interval, in the unit and with the decimals of the value; empty without an
     interval."""
-    basis: str
-    """What the interval is over, such as `4 runs`; empty without an interval."""
 
     @property
     def text(self) -> str:
@@ -39,15 +37,14 @@ class Amount:
         return join_unit(f"{self.value}{NO_BREAK}±{NO_BREAK}{self.half_width}", self.unit)
 
 
-def format_amount(figure: Figure, unit: str, runs: int | None) -> Amount:
-    """The figure of a setting with this number of runs; None for a published figure."""
+def format_amount(figure: Figure, unit: str) -> Amount:
+    """The figure of a setting."""
     value = format_value(_NUMBER, {"value": figure.value, "value_kind": figure.kind})
-    if figure.ci95 is None or figure.n is None:
-        return Amount(value, unit, "", "")
+    if figure.ci95 is None:
+        return Amount(value, unit, "")
     decimals = len(value.partition(".")[2])
     half_width = f"{(figure.ci95[1] - figure.ci95[0]) / 2:.{decimals}f}"
-    basis = count_nouns(figure.n, "run") if runs and runs > 1 else f"{figure.n} epochs of one run"
-    return Amount(value, unit, half_width, basis)
+    return Amount(value, unit, half_width)
 
 
 def format_value_with_unit(value: float, unit: str) -> str:

@@ -1,4 +1,4 @@
-  // The answer and the answer cards. Python writes those of all results in the scope of accelerators. For other choices they are written
+  // The answers and the answer cards. Python writes those of all results in the scope of accelerators. For other choices they are written
   // here, from the settings that are left, as reporting/sentences/cards.py does.
   const STANDINGS = ["closed", "open", "published"];
   const ASSUMED_POWER = "Power is assumed equal to the cap, and no interval is printed.";
@@ -9,7 +9,8 @@
   function chooseSetting(rows) {
     if (!rows.length) return null;
     const [best, ...others] = [...rows].sort((a, b) => a.joules_per_item - b.joules_per_item);
-    return { best, ties: others.filter((row) => compareFigures(row, best, "joules_per_item") !== "higher") };
+    const isMore = (row) => { const { counts, percent } = compareRuns(row, best, "joules_per_item") ?? {}; return counts && percent > 0; };
+    return { best, others, ties: others.filter((row) => !isMore(row)) };
   }
 
   const getUnit = (workload, column) => tables[`${workload}-results`].columns.find(({ key }) => key === column).unit;
@@ -31,14 +32,13 @@
   }
 
   const describeRepeats = (row) => `${countNouns(row.runs, "run")} on ${countNouns(row.boards_n, "board")}`;
-  const describeBasis = (row) => `±${NO_BREAK}${row.runs > 1 ? "over runs" : "within this run"}`;
 
-  // Runs and boards of a setting, with a link to the bundle of each of several runs, and what its interval is over.
+  // Runs and boards of a setting, with a link to the bundle of each of several runs.
   function linkRepeats(row) {
     if (!row.runs) return [];
     const bundles = row.bundle.split(" ");
     const links = bundles.flatMap((bundle, n) => [n ? ", " : " (", element("a", { className: "short", href: bundle, textContent: n + 1 })]);
-    return [`; ${describeRepeats(row)}`, ...(bundles.length > 1 ? [...links, ")"] : []), `, ${describeBasis(row)}`];
+    return [`; ${describeRepeats(row)}`, ...(bundles.length > 1 ? [...links, ")"] : [])];
   }
 
   function describeTies({ best, ties }) {
@@ -65,7 +65,7 @@
       element("p", {}, facts.join("; "), ...linkRepeats(row)));
     if (!isFirst) return leader;
     const cost = element("span", { "data-brief": "", "data-joules-per-item": row.joules_per_item });
-    const cautions = row.standing === "published" ? [ASSUMED_POWER, row.caution] : [describeTies(choice), row.trust && `Trust: ${row.trust}.`];
+    const cautions = row.standing === "published" ? [ASSUMED_POWER, row.caution] : [describeTies(choice), `± from ${(isNodeScope ? about.node_spread : about.spread)[row.model].source}.`, row.trust && `Trust: ${row.trust}.`];
     leader.append(element("p", {}, `A million ${item}s: `, cost), element("p", { className: "aside", textContent: cautions.filter(Boolean).join(" ") }));
     return leader;
   }
@@ -80,53 +80,103 @@
     return parts.length ? `${parts.join(" and ")} ${/^1 [^ ]+ [^ ]+$/.test(parts.join(" and ")) ? "is" : "are"} not compared; the table gives the reasons.` : "";
   }
 
-  // The answer on the first of the choices, which are those of one workload.
-  function writeAnswer({ choices: [choice, second], title, item }) {
-    const row = choice.best;
-    const { value, half, unit } = describeEnergy(row);
-    const closed = row.standing === "closed" && second?.best.standing === "open" ? "closed results" : "";
-    const results = conditions.size ? `, of the chosen ${closed || "results"}` : closed && `, ${closed}`;
-    const subject = `owest energy${isNodeScope ? " of whole nodes" : ""} per ${item} on ${title}${results}: `;
-    const match = conditions.size ? " matches the choices" : "";
-    const begin = { closed: `L${subject}`, open: `No closed result${match}. Open: l${subject}`, published: `No measured result${match}. Published: l${subject}` }[row.standing];
-    const amount = `${value}${half && `${NO_BREAK}±${NO_BREAK}${half}`}${NO_BREAK}${unit}`;
-    const repeats = row.runs ? ` (${describeRepeats(row)}, ${describeBasis(row)})` : "";
-    const end = row.standing === "published" ? ASSUMED_POWER : describeTies(choice);
-    return `${begin}${row.name}, ${amount} ${nameCap(row)}${repeats}. ${end}`.trim();
+  // A setting in few words; beside another one, only what differs. As name_briefly in reporting/sentences/answers.py.
+  function nameBriefly(row, beside = null) {
+    const board = row.count > 1 ? `${row.count} × ${row.model}` : row.model;
+    if (!row.runs) return row.name;
+    if (!beside) return `${board}, ${row.variant_in_words}`;
+    const isServed = row.workload.endsWith("-serve");
+    const parts = [
+      row.model !== beside.model || row.count !== beside.count ? board : "",
+      row.variant_in_words !== beside.variant_in_words ? row.variant_in_words : "",
+      row.batch !== beside.batch && row.variant === beside.variant ? (isServed ? `${row.batch} requests in flight` : `batch size ${row.batch}`) : "",
+      row.cap_w !== beside.cap_w ? nameCap(row) : "",
+    ].filter(Boolean);
+    return parts.join(", ") || `${row.system}, ${row.variant_in_words}`;
   }
 
-  // Returns a function that writes answer and cards for the present choices.
+  const nameRate = (row) => `${number(row.items_per_s_per_accelerator)}${NO_BREAK}${row.rate_unit}${row.count > 1 ? " per accelerator" : ""}`;
+  const nameCapOf = ({ cap_w: cap }) => (cap === null ? "without a cap" : `with a cap of ${cap}${NO_BREAK}W`);
+
+  function formatPercent(percent) {
+    const size = Math.abs(percent);
+    return `${Math.round(size * 10) / 10 >= 10 ? size.toFixed(0) : size.toFixed(1)}${NO_BREAK}%`;
+  }
+
+  function compareEnergy(row, rival, item) {
+    const { percent, certainty } = compareRuns(row, rival, "joules_per_item");
+    return `${nameBriefly(row)}, takes ${formatPercent(percent)} ${percent < 0 ? "less" : "more"} energy per ${item} than ${nameBriefly(rival, row)} (${certainty})`;
+  }
+
+  // The setting that the best one is compared with.
+  function findRival({ best, others }) {
+    const distance = (row) => 4 * (row.variant === best.variant) + 2 * (row.model !== best.model) + (row.count !== best.count);
+    return others.reduce((nearest, row) => (distance(row) < distance(nearest) ? row : nearest));
+  }
+
+  // The answer on the settings that the choices leave, by standing. As build_answer in reporting/sentences/answers.py.
+  function writeAnswer(choices, item) {
+    const [first, second] = choices.filter(({ best }) => best.runs);
+    if (!first) {
+      const { best } = choices[0];
+      const { value, unit } = describeEnergy(best);
+      return `No measured result. Published: ${nameBriefly(best)} ${nameCap(best)} takes the least energy per ${item}, ${value}${NO_BREAK}${unit}, with power assumed equal to the cap.`;
+    }
+    const { best, others } = first;
+    const prefix = best.standing === "closed" ? "" : "No closed result. Open: ";
+    const { value, half, unit } = describeEnergy(best);
+    const amount = `${value}${half && `${NO_BREAK}±${NO_BREAK}${half}`}${NO_BREAK}${unit}`;
+    const sentences = others.length
+      ? [`${prefix}${compareEnergy(best, findRival(first), item)}, at ${nameRate(best)} ${nameCapOf(best)}.`]
+      : [`${prefix}${nameBriefly(best)} is the only compared setting: ${amount}, at ${nameRate(best)} ${nameCapOf(best)}.`];
+    const seen = new Set([best.model]);
+    for (const other of others) {
+      if (seen.has(other.model)) continue;
+      seen.add(other.model);
+      const own = [best, ...others].find((row) => row.model === best.model && row.variant === other.variant && row.count === other.count);
+      if (own) sentences.push(`${compareEnergy(own, other, item)}, at ${nameRate(own)} against ${nameRate(other)}.`);
+    }
+    if (second && second.best.joules_per_item < best.joules_per_item) sentences.push(`Open: ${compareEnergy(second.best, best, item)}, at ${nameRate(second.best)}.`);
+    return sentences.join(" ");
+  }
+
+  // Returns a function that writes answers and cards for the present choices.
   function createAnswers() {
-    const answer = document.querySelector("#answer .answer");
-    const writtenAnswer = answer.textContent;
+    const answers = new Map([...document.querySelectorAll("#answer .answer li")].map((line) => [line.dataset.workload, { line, text: line.lastElementChild, written: line.lastElementChild.textContent }]));
+    const empty = document.querySelector("#answer .none");
     const settings = "what-if" in tables ? objects("what-if") : [];
     const cards = [...document.querySelectorAll(".card")].map((card) => ({ card, heading: card.firstElementChild, parts: [...card.children].slice(1) }));
 
-    function writeCard({ card, heading, parts }) {
-      const left = settings.filter((row) => row.workload === card.dataset.workload && matches(row));
+    function writeCard({ card, heading }) {
+      const { workload, item } = card.dataset;
+      const left = settings.filter((row) => row.workload === workload && matches(row));
       const choices = STANDINGS.map((standing) => chooseSetting(left.filter((row) => row.standing === standing))).filter(Boolean);
-      const results = objects(`${card.dataset.workload}-results`).filter((row) => matches(row));
+      const results = objects(`${workload}-results`).filter((row) => matches(row));
       const missing = isNodeScope && !results.length ? "No figure of whole nodes." : "No compared result matches the choices.";
-      card.replaceChildren(heading, ...(choices.length ? choices.map((choice, n) => writeLeader(choice, card.dataset.item, n === 0)) : [element("p", { textContent: missing })]));
+      card.replaceChildren(heading, ...(choices.length ? choices.map((choice, n) => writeLeader(choice, item, n === 0)) : [element("p", { textContent: missing })]));
       const excluded = describeExcluded(results);
       if (excluded) card.append(element("p", { className: "aside", textContent: excluded }));
       card.hidden = !results.length && conditions.size > 0;
-      return { choices, title: heading.textContent, item: card.dataset.item };
+      const { line, text } = answers.get(workload);
+      line.hidden = !choices.length;
+      if (choices.length) text.textContent = writeAnswer(choices, item);
+      return choices.length > 0;
     }
 
     return () => {
       if (!conditions.size && !isNodeScope) {
-        answer.textContent = writtenAnswer;
+        for (const { line, text, written } of answers.values()) {
+          text.textContent = written;
+          line.hidden = false;
+        }
         for (const { card, heading, parts } of cards) {
           card.replaceChildren(heading, ...parts);
           card.hidden = false;
         }
+        empty.hidden = true;
         return;
       }
-      const answered = cards.map(writeCard).filter(({ choices }) => choices.length);
-      // Closed results first, then open and published ones, each in the order of the cards.
-      const byStanding = STANDINGS.map((standing) => answered.find(({ choices }) => choices[0].best.standing === standing));
-      const first = byStanding.find(Boolean);
-      answer.textContent = first ? writeAnswer(first) : `No compared result ${isNodeScope ? `has figures of whole nodes${conditions.size ? " and matches the choices" : ""}` : "matches the choices"}.`;
+      empty.hidden = cards.map(writeCard).some(Boolean);
+      empty.textContent = `No compared result ${isNodeScope ? `has figures of whole nodes${conditions.size ? " and matches the choices" : ""}` : "matches the choices"}. ${nameUndo()}`.trim();
     };
   }

@@ -35,6 +35,12 @@
     if (questions && !isWhole(rows)) questions.before(element("p", { className: "note of-all", textContent: "The choices leave out results of this section. The following answers are on all of them." }));
   }
 
+  // The choices that leave nothing, each with what to do.
+  function nameUndo() {
+    const chosen = [...document.querySelectorAll("#control-bar select")].filter((select) => select.value && select.name !== "baseline");
+    return chosen.length ? `Undo ${chosen.map((select) => `“${select.selectedOptions[0].textContent.replace(/ \(\d+\)$/, "")}”`).join(" or ")}, or choose Reset.` : "";
+  }
+
   // The rows of a table that the control bar leaves.
   const visible = (id) => objects(id).filter((row) => matches(row));
 
@@ -88,7 +94,7 @@
         const isEmpty = !rows.some((row) => matches(row));
         const notice = section.querySelector(":scope > .empty");
         notice?.remove();
-        if (isEmpty) section.querySelector("h2").after(element("p", { className: "empty", textContent: isNodeScope ? `No result of this section has figures of whole nodes${conditions.size ? " and matches the other choices" : ""}.` : "No result of this section matches the choices." }));
+        if (isEmpty) section.querySelector("h2").after(element("p", { className: "empty", textContent: isNodeScope ? `No result of this section has figures of whole nodes${conditions.size ? " and matches the other choices" : ""}. ${nameUndo()}` : `No result of this section matches the choices. ${nameUndo()}` }));
         section.classList.toggle("unmatched", isEmpty && `${section.id}-results` in tables);
       }
     }

@@ -115,7 +115,9 @@
   }
 
   function isTie(row, leader) {
-    return ["items_per_s_per_accelerator", "joules_per_item"].every((key) => Math.abs(relative(row[key], leader[key])) < getLimits()[key].other_boards);
+    const keys = ["items_per_s_per_accelerator", "joules_per_item"];
+    const differences = keys.map((key) => compareRuns(row, leader, key));
+    return differences.every(Boolean) ? !differences.some(({ counts }) => counts) : keys.every((key) => row[key] === leader[key]);
   }
 
   // The power that a node is assumed to draw beside its accelerators. The marks of the efficiency charts follow it.
@@ -201,7 +203,7 @@
   function baseline() {
     const { baseline: select, others } = document.getElementById("control-bar").elements;
     const changeKeys = ["rate_percent", "rate_told", "joules_percent", "joules_told"];
-    const keys = [...changeKeys, "against"];
+    const keys = [...changeKeys, "against", "shared_boards"];
     const comparedViews = Object.values(views).filter(({ table }) => [...keys, "like"].every((key) => table.keys.includes(key)));
     const reported = new Map(comparedViews.map((view) => [view, view.rows.map((row) => ({ ...row }))]));
     const names = new Set(comparedViews.flatMap((view) => view.rows.map((row) => row.result)));
@@ -213,6 +215,8 @@
 
     // The row of the fastest baseline, in the chosen scope.
     const getReported = (view, place) => ({ ...reported.get(view)[place], ...(isNodeScope ? view.table.nodes[place] : {}) });
+    const resultViews = comparedViews.map((view) => views[view.id.replace(/-compare$/, "-results")]);
+    for (const view of resultViews) reported.set(view, view.rows.map((row) => ({ ...row })));
 
     function update() {
       others.closest("label").hidden = !select.value;
@@ -233,13 +237,15 @@
       showInResults(view, rowsByResult);
     }
 
-    // The rows of results show the comparison of their setting, if it is in the group of the baseline.
+    // Each row of results shows its own figures against the baseline, if its setting is in the group of the baseline.
     function showInResults(view, rowsByResult) {
       const results = views[view.id.replace(/-compare$/, "-results")];
       results.rows.forEach((row, place) => {
-        const comparison = rowsByResult[row.setting];
-        const isShown = comparison && hasScopeFigures(comparison) && (!view.baseline || others.checked || comparison.like === view.baseline.like);
-        for (const key of changeKeys) row[key] = !isShown ? null : comparison[key] === "baseline" && !view.baseline ? "fastest of its group" : comparison[key];
+        const setting = rowsByResult[row.setting];
+        const isShown = setting && hasScopeFigures(setting) && (!view.baseline || others.checked || setting.like === view.baseline.like);
+        const isBaseline = isShown && setting === view.baseline && setting.runs === 1;
+        const cells = !isShown ? {} : !view.baseline ? getReported(results, place) : describeChanges(isBaseline ? view.baseline : row, view.baseline, false);
+        for (const key of changeKeys) row[key] = cells[key] ?? null;
         results.updateCells(place, ["rate_percent", "joules_percent"]);
       });
     }
@@ -248,27 +254,84 @@
 
   function compareWithBaseline(row, base) {
     row.against = base.result;
+    row.shared_boards = null;
+    Object.assign(row, describeChanges(row, base, true));
+  }
+
+  // The changes against the baseline, over all runs or on shared boards, as compare_setting in reporting/sections/compare.py.
+  function describeChanges(row, base, onSharedBoards) {
+    const cells = {};
     for (const [short, key] of [["rate", "items_per_s_per_accelerator"], ["joules", "joules_per_item"]]) {
       const known = typeof row[key] === "number" && typeof base[key] === "number" && (short === "rate" || (hasScopeFigures(row) && hasScopeFigures(base)));
-      row[`${short}_percent`] = known ? relative(row[key], base[key]) : null;
-      row[`${short}_told`] = known ? (row === base ? "baseline" : compareFigures(row, base, key)) : null;
+      const difference = known && row !== base ? compareRuns(row, base, key, onSharedBoards) : null;
+      cells[`${short}_percent`] = known ? (difference?.percent ?? relative(row[key], base[key])) : null;
+      cells[`${short}_told`] = known ? (row === base ? "baseline" : tellApart(difference)) : null;
+      if (difference?.boards) cells.shared_boards = difference.boards;
     }
+    return cells;
   }
 
-  function compareFigures(row, base, key) {
-    const [low, high, from, to] = [row[`${key}_low`], row[`${key}_high`], base[`${key}_low`], base[`${key}_high`]];
-    if ([low, high, from, to].some((end) => typeof end !== "number")) return "no interval";
-    if (low <= to && from <= high) return "intervals overlap";
-    if (Math.abs(relative(row[key], base[key])) < leastDifference(row, base, key)) return "within board spread";
-    return row[key] > base[key] ? "higher" : "lower";
+  function tellApart(difference) {
+    if (!difference) return "no interval";
+    return difference.counts ? (difference.percent > 0 ? "higher" : "lower") : "not told apart";
   }
 
-  // The least difference that counts, in percent: repeats on several boards, or on one and the same board, make it smaller.
-  function leastDifference(row, base, key) {
-    const same = row.boards === base.boards && row.boards !== "" && !row.boards.includes("/");
-    const limit = getLimits()[key];
-    const counts = [row, base].map((r) => (same ? r.runs : r.boards_effective) || 1);
-    return (same ? limit.same_board : limit.other_boards) * Math.sqrt((1 / counts[0] + 1 / counts[1]) / 2);
+  // The number of runs of a setting on each board, with their mean of a figure; empty for a published figure.
+  function listRuns(row, key) {
+    const place = key === "joules_per_item" ? 3 : 2;
+    const runs = new Map();
+    for (const part of row.runs_by_board?.split("; ") ?? []) {
+      const fields = part.split(", ");
+      if (fields[place] !== "None") runs.set(fields[0], { runs: Number(fields[1]), mean: Number(fields[place]) });
+    }
+    return runs;
+  }
+
+  // Mean over runs, the number of runs, and the share of each board in them.
+  function describeRuns(boards) {
+    const runs = [...boards.values()].reduce((sum, board) => sum + board.runs, 0);
+    const mean = [...boards.values()].reduce((sum, board) => sum + board.runs * board.mean, 0) / runs;
+    return { runs, mean, shares: new Map([...boards].map(([name, board]) => [name, board.runs / runs])) };
+  }
+
+  const sumSquares = (values) => [...values].reduce((sum, value) => sum + value ** 2, 0);
+
+  // As RunSpread.compute_variance in rules/metrics/uncertainty/between_runs.py.
+  function computeVariance(spread, boards, runs) {
+    const runVariance = spread.runs ? (spread.runs.sd_percent / 100) ** 2 : 0;
+    const total = (spread.boards.sd_percent / 100) ** 2;
+    const boardVariance = spread.runs ? Math.max(total - spread.runs_share * runVariance, 0) : total;
+    return boards * boardVariance + runs * runVariance;
+  }
+
+  // The difference of two settings in percent and how certain it is, as compare_settings does there; null for published figures.
+  function compareRuns(row, base, key, onSharedBoards = true) {
+    const [own, other] = [row, base].map((r) => listRuns(r, key));
+    const [spread, otherSpread] = [row, base].map((r) => getSpread(r, key));
+    if (!own.size || !other.size || !spread || !otherSpread) return null;
+    const candidates = [compareAllRuns(own, spread, other, otherSpread)];
+    const shared = [...own.keys()].filter((board) => other.has(board));
+    if (onSharedBoards && spread.runs && shared.length) candidates.push(compareOnBoards(own, other, shared, spread.runs));
+    const [first, second = first] = candidates;
+    const { logRatio, error, quantiles, boards } = second.quantiles.t95 * second.error < first.quantiles.t95 * first.error ? second : first;
+    const isBeyond = (quantile) => Math.abs(logRatio) > quantile * error;
+    const certainty = isBeyond(quantiles.t99) ? "certain" : isBeyond(quantiles.t95) ? "likely" : "not told apart";
+    return { percent: 100 * Math.expm1(logRatio), certainty, counts: isBeyond(quantiles.t95), boards };
+  }
+
+  function compareAllRuns(own, spread, other, otherSpread) {
+    const [first, second] = [describeRuns(own), describeRuns(other)];
+    const common = spread.runs ? [...first.shares].reduce((sum, [board, share]) => sum + share * (second.shares.get(board) ?? 0), 0) : 0;
+    const variance = computeVariance(spread, sumSquares(first.shares.values()) - common, 1 / first.runs)
+      + computeVariance(otherSpread, sumSquares(second.shares.values()) - common, 1 / second.runs);
+    const quantiles = spread.boards.degrees_of_freedom <= otherSpread.boards.degrees_of_freedom ? spread.boards : otherSpread.boards;
+    return { logRatio: Math.log(first.mean / second.mean), error: Math.sqrt(variance), quantiles, boards: 0 };
+  }
+
+  function compareOnBoards(own, other, boards, runSpread) {
+    const logRatio = boards.reduce((sum, board) => sum + Math.log(own.get(board).mean / other.get(board).mean), 0) / boards.length;
+    const weight = boards.reduce((sum, board) => sum + 1 / own.get(board).runs + 1 / other.get(board).runs, 0) / boards.length ** 2;
+    return { logRatio, error: (runSpread.sd_percent / 100) * Math.sqrt(weight), quantiles: runSpread, boards: boards.length };
   }
 
   function createPanels() {

@@ -9,7 +9,9 @@
   }
 
   const hasScopeFigures = (row) => !isNodeScope || hasNodeFigures(row);
-  const getLimits = () => (isNodeScope ? about.node_least_difference_percent : about.least_difference_percent);
+
+  // The spread of repeats on the kind of board of a row.
+  const getSpread = (row, key) => (isNodeScope ? about.node_spread : about.spread)[row.model]?.[key];
 
   // Returns a function that shows the cells and the findings of the chosen scope.
   function createScope() {

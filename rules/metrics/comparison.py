@@ -41,9 +41,9 @@ def compare_with_baseline(
     value: float, ci95: Interval, baseline: float, baseline_ci95: Interval, limit_percent: float
 ) -> Difference:
     """How the value of a reproduction differs from `baseline`: only if their 95 % intervals do not
-    overlap or touch, which is stricter than a test of the difference at a significance of 5 %, and only if the
-    difference reaches `limit_percent` of the baseline. Intervals within a run do not contain the
-    differences between runs and boards; the limit does.
+    overlap or touch, which is stricter than a test of the difference at a significance of 5 %, and
+    only if the difference reaches `limit_percent` of the baseline. Intervals within a run do not
+    contain the differences between runs and boards; the limit does.
     """
     if ci95 is None or baseline_ci95 is None:
         return "no interval"

@@ -88,6 +88,8 @@ class Workload:
     stack: str
     variants: Mapping[str, str]
     """The precision of the matrix products, by variant."""
+    variants_in_words: Mapping[str, str]
+    """What each variant is, in a few words for readers."""
     precisions: tuple[str, ...]
     """Precisions allowed in the closed division."""
     fixed: Mapping[str, Mapping[str, Choice]]

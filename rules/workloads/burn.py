@@ -8,6 +8,12 @@ WORKLOAD = Workload(
     model="matrix product",
     stack="torch",
     variants={"bf16": "bf16", "tf32": "tf32", "fp8": "fp8", "fp64": "fp64"},
+    variants_in_words={
+        "bf16": "products in bf16",
+        "tf32": "products in TF32",
+        "fp8": "products in FP8",
+        "fp64": "products in FP64",
+    },
     precisions=("bf16", "tf32", "fp8", "fp64"),
     fixed={},
     # A batch takes 0.15 to 0.35 s on an H200 in every precision.

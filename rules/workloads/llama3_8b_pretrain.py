@@ -29,6 +29,13 @@ WORKLOAD = Workload(
         "fp8": "fp8",
         "mayr": "bf16",
     },
+    variants_in_words={
+        "baseline": "LitGPT's defaults",
+        "tuned": "blocks and loss compiled",
+        "tuned-tf32": "matrix products in TF32",
+        "fp8": "FP8 products",
+        "mayr": "settings of Mayr et al.",
+    },
     precisions=("bf16", "fp16"),
     fixed={
         "baseline": {

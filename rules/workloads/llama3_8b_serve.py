@@ -45,6 +45,13 @@ WORKLOAD = Workload(
         "fp8-kv": "fp8",
         "mayr": "bf16",
     },
+    variants_in_words={
+        "baseline": "SGLang's defaults",
+        "tuned": "larger graphs and pages",
+        "fp8": "FP8 weights",
+        "fp8-kv": "FP8 weights and cache",
+        "mayr": "settings of Mayr et al.",
+    },
     precisions=("bf16", "fp16", "fp8"),
     fixed={"baseline": _COMMON, "tuned": _COMMON},
     full=_FULL,

@@ -8,6 +8,12 @@ WORKLOAD = Workload(
     model="resnet50",
     stack="timm",
     variants={"baseline": "tf32", "tuned": "bf16", "s2d": "bf16", "mayr": "tf32"},
+    variants_in_words={
+        "baseline": "PyTorch's defaults",
+        "tuned": "compiled",
+        "s2d": "first convolution on 2 \u00d7 2 blocks",
+        "mayr": "settings of Mayr et al.",
+    },
     precisions=("fp32", "tf32", "bf16", "fp16"),
     fixed={
         "baseline": {"autocast": (None,), "compiled": (False,), "memory_format": ("contiguous",)},

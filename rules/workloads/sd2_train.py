@@ -14,6 +14,11 @@ WORKLOAD = Workload(
     model="stable-diffusion-2 (U-Net trained; VAE encoder and text encoder frozen, in the loop)",
     stack="diffusers",
     variants={"baseline": "bf16", "tuned": "bf16", "mayr": "fp16"},
+    variants_in_words={
+        "baseline": "diffusers' defaults",
+        "tuned": "compiled",
+        "mayr": "settings of Mayr et al.",
+    },
     precisions=("tf32", "bf16", "fp16"),
     fixed={
         "baseline": {**_COMMON, "compiled": (False,), "memory_format": ("contiguous",)},

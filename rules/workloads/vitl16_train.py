@@ -17,6 +17,14 @@ WORKLOAD = Workload(
         "fp8": "fp8",
         "mayr": "tf32",
     },
+    variants_in_words={
+        "baseline": "PyTorch's defaults",
+        "tuned": "compiled",
+        "tuned-tf32": "compiled",
+        "tuned-fp16": "compiled",
+        "fp8": "compiled, FP8 products",
+        "mayr": "settings of Mayr et al.",
+    },
     precisions=("fp32", "tf32", "bf16", "fp16"),
     fixed={
         "baseline": {"autocast": (None,), "compiled": (False,), "residual_stream": ("fp32",)},

@@ -176,7 +176,8 @@ def build_scaling_table(
 ABOUT = (
     "Each run is compared with runs on one accelerator of the same model at the same cap: those "
     "of the same system, or else the fastest. The board may be another one. Repeated runs are "
-    "averaged. Intervals say what other runs on other boards give. Spread is (largest \u2212 smallest) / mean of the accelerators over the scored "
+    "averaged. Intervals say what other runs on other boards give. "
+    "Spread is (largest \u2212 smallest) / mean of the accelerators over the scored "
     "epochs. Accelerators that synchronise in every step have equal active times."
 )
 
