@@ -204,14 +204,20 @@ def name_setting(row: ResultRow) -> str:
 
 
 def name_variant(row: ResultRow) -> str:
-    """The variant of a run with a few words on it and its precision: `fp8-kv (FP8 weights
-    and cache, fp8)`."""
+    """The variant of a run with a few words on it: `fp8-kv (FP8 weights and cache)`."""
     workload = workloads().get(row.workload)
     words = workload.variants_in_words.get(row.variant or "") if workload else None
-    details = [words, None if row.precision == row.variant else row.precision]
     clock = "" if row.sm_clock_mhz is None else f" at {row.sm_clock_mhz}{NO_BREAK}MHz"
-    known = ", ".join(detail for detail in details if detail)
-    return f"{row.variant}{clock} ({known})" if known else f"{row.variant}{clock}"
+    return f"{row.variant}{clock} ({words})" if words else f"{row.variant}{clock}"
+
+
+def name_load(row: ResultRow) -> str:
+    """`batch size 256`; of a server, `256 requests in flight`."""
+    if row.batch_size is None:
+        return "batch size not stated"
+    if workloads()[row.workload].mode == "inference":
+        return f"{row.batch_size} requests in flight"
+    return f"batch size {row.batch_size}"
 
 
 def find_boards(rows: Iterable[ResultRow]) -> frozenset[str]:

@@ -15,6 +15,7 @@ from reporting.sections.cells import (
     BundleLink,
     Cells,
     add_mark_columns,
+    name_load,
     name_setting,
     name_variant,
 )
@@ -122,6 +123,7 @@ WHAT_IF_COLUMNS = add_mark_columns(
     Column("name", "setting", hidden=True),
     Column("system", "system", hidden=True),
     Column("variant_in_words", "variant in words", hidden=True),
+    Column("load_in_words", "batch size or load in words", hidden=True),
     Column("rate_unit", "unit of the throughput", hidden=True),
     Column("trust", "trust", hidden=True, about="how far others confirm the runs"),
     Column("joules_per_item_low", "lower end of the interval of energy", hidden=True),
@@ -214,6 +216,7 @@ def _make_what_if_cells(setting: Setting, link: BundleLink, assumptions: Assumpt
         "name": name_setting(mean),
         "system": mean.system,
         "variant_in_words": name_variant(mean) if setting.runs else None,
+        "load_in_words": name_load(mean) if setting.runs else None,
         "rate_unit": f"{pluralize_item(workloads()[mean.workload].item)}/s",
         "trust": describe_trust(setting) or None,
         **make_run_cells(setting),

@@ -1,25 +1,24 @@
 """The answers at the top of the page: for each workload, which setting takes the least energy, how
 certain that is, and how its boards compare."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from reporting.report_table import escape_invisible
 from reporting.results_model import ResultRow
-from reporting.sections.cells import COMPARED_STANDINGS, name_variant
+from reporting.sections.cells import COMPARED_STANDINGS, name_load, name_variant
 from reporting.sections.repeats import JOULES, ReportSpread, Setting
 from reporting.sentences.choice import Choice, choose_setting, get_joules
 from reporting.sentences.words import (
-    capitalize,
     count_nouns,
     format_amount,
     format_cap,
     format_percent,
     format_value_with_unit,
     format_watts,
-    name_batch,
     name_items,
 )
+from rules.metrics.uncertainty.between_runs import Certainty
 from rules.workloads import Workload
 
 NO_RESULT = "No result may be compared."
@@ -69,23 +68,31 @@ def build_answer(
 
 
 def _describe_least(choice: Choice, workload: Workload) -> str:
-    """The setting of least energy against its rival: the next one of another variant on the same
-    number of boards, else the next one."""
+    """The setting of least energy against its rival."""
     best = choice.best
-    rate = _format_rate(best, workload)
     prefix = "" if best.mean.standing == "closed" else "No closed result. Open: "
+    # A cap that all settings share is stated once, with the meaning of the answers.
+    caps_w = {setting.mean.cap_w for setting in (best, *choice.others)}
+    end = f"at {_format_rate(best, workload)}"
+    if len(caps_w) > 1:
+        cap_w = best.mean.cap_w
+        end += " without a cap" if cap_w is None else f" with a cap of {format_watts(cap_w)}"
     if not choice.others:
         amount = format_amount(get_joules(best), f"J/{workload.item}")
         return (
-            f"{prefix}{name_briefly(best, workload)} is the only compared setting: "
-            f"{amount.text_with_interval}, at {rate} {_name_cap(best)}."
+            f"{prefix}{name_briefly(best)} is the only compared setting: "
+            f"{amount.text_with_interval}, {end}."
         )
     rival = find_rival(choice)
-    return f"{prefix}{compare_energy(best, rival, workload)}, at {rate} {_name_cap(best)}."
+    return (
+        f"{prefix}{name_briefly(best)} takes {_compare_energy(best, rival, workload)} "
+        f"than {name_briefly(rival, best)} ({_state_certainty(best, rival)}), {end}."
+    )
 
 
 def find_rival(choice: Choice) -> Setting:
-    """The setting that the best one is compared with, of at least one other."""
+    """The setting that the best one is compared with, of at least one other: the one of least
+    energy of another variant, on the same kind and number of boards if there is one."""
     best = choice.best.mean
 
     def get_distance(setting: Setting) -> tuple[bool, bool, bool]:
@@ -95,40 +102,43 @@ def find_rival(choice: Choice) -> Setting:
     return min(choice.others, key=get_distance)
 
 
-def compare_energy(setting: Setting, rival: Setting, workload: Workload) -> str:
-    """`H200, s2d (…), takes 10 % less energy per image than tuned (compiled) (certain)`."""
+def _compare_energy(setting: Setting, rival: Setting, workload: Workload | None) -> str:
+    """`10 % less energy per image`; without a workload `10 % less`."""
     difference = setting.compare(rival, JOULES)
     assert difference is not None
     direction = "less" if difference.percent < 0 else "more"
-    return (
-        f"{name_briefly(setting, workload)}, takes {format_percent(difference.percent)} "
-        f"{direction} energy per {workload.item_name} than "
-        f"{name_briefly(rival, workload, setting)} ({difference.certainty})"
-    )
+    energy = f" energy per {workload.item_name}" if workload else ""
+    return f"{format_percent(difference.percent)} {direction}{energy}"
+
+
+def _state_certainty(setting: Setting, rival: Setting) -> Certainty:
+    difference = setting.compare(rival, JOULES)
+    assert difference is not None
+    return difference.certainty
 
 
 def _compare_boards(choice: Choice, workload: Workload) -> list[str]:
-    """The best setting against the best of the same variant on each other kind of board."""
+    """The kind of board of the best setting against each other one: for each, its setting of least
+    energy and that of the same variant on as many boards."""
     best = choice.best
     others: dict[str, Setting] = {}
-    for setting in (best, *choice.others):
-        row = setting.mean
-        if row.model != best.mean.model:
-            others.setdefault(row.model, setting)
+    for setting in choice.others:
+        if setting.mean.model != best.mean.model:
+            others.setdefault(setting.mean.model, setting)
     sentences = []
-    for other in others.values():
+    for model, other in others.items():
         same_variant = (
-            s
-            for s in (best, *choice.others)
-            if s.mean.model == best.mean.model
-            and (s.mean.variant, s.mean.count) == (other.mean.variant, other.mean.count)
+            setting
+            for setting in (best, *choice.others)
+            if setting.mean.model == best.mean.model
+            and (setting.mean.variant, setting.mean.count) == (other.mean.variant, other.mean.count)
         )
-        own = next(same_variant, None)
-        if own is None:
-            continue
-        own_rate, rate = (_format_rate(s, workload) for s in (own, other))
-        comparison = compare_energy(own, other, workload)
-        sentences.append(f"{comparison}, at {own_rate} against {rate}.")
+        if own := next(same_variant, None):
+            sentences.append(
+                f"{best.mean.model} takes {_compare_energy(own, other, None)} than {model}, both "
+                f"{own.mean.variant} ({_state_certainty(own, other)}), at "
+                f"{_format_rate(own, workload)} against {_format_rate(other, workload)}."
+            )
     return sentences
 
 
@@ -136,7 +146,10 @@ def _compare_open(best: Setting, closed: Setting, workload: Workload) -> list[st
     """The best open setting, if it takes less energy than the best closed one."""
     if get_joules(best).value >= get_joules(closed).value:
         return []
-    return [f"Open: {compare_energy(best, closed, workload)}, at {_format_rate(best, workload)}."]
+    return [
+        f"Open: {name_briefly(best, closed)} takes {_compare_energy(best, closed, None)} "
+        f"than that ({_state_certainty(best, closed)}), at {_format_rate(best, workload)}."
+    ]
 
 
 def _describe_unmeasured(
@@ -153,15 +166,10 @@ def _describe_unmeasured(
     best = choices[0].best
     amount = format_amount(get_joules(best), f"J/{workload.item}")
     return (
-        f"{none_measured} Published: {name_briefly(best, workload)} "
+        f"{none_measured} Published: {name_briefly(best)} "
         f"{format_cap(best.mean.cap_w)} takes the least energy per {workload.item_name}, "
         f"{amount.text}, with power assumed equal to the cap."
     )
-
-
-def _name_cap(setting: Setting) -> str:
-    cap_w = setting.mean.cap_w
-    return "without a cap" if cap_w is None else f"with a cap of {format_watts(cap_w)}"
 
 
 def _format_rate(setting: Setting, workload: Workload) -> str:
@@ -172,8 +180,8 @@ def _format_rate(setting: Setting, workload: Workload) -> str:
     )
 
 
-def name_briefly(setting: Setting, workload: Workload, beside: Setting | None = None) -> str:
-    """Board and variant with a few words on it: `H200, tuned (compiled, bf16)`. Beside another
+def name_briefly(setting: Setting, beside: Setting | None = None) -> str:
+    """Board and variant with a few words on it: `H200 with tuned (compiled)`. Beside another
     setting, only what differs."""
     row = setting.mean
     board = f"{row.count} \u00d7 {row.model}" if (row.count or 1) > 1 else row.model
@@ -181,20 +189,25 @@ def name_briefly(setting: Setting, workload: Workload, beside: Setting | None = 
         return f"{escape_invisible(board)} ({escape_invisible(row.system)})"
     variant = name_variant(row)
     if beside is None:
-        return escape_invisible(f"{board}, {variant}")
+        return escape_invisible(f"{board} with {variant}")
     other = beside.mean
-    parts = []
-    if (row.model, row.count) != (other.model, other.count):
-        parts.append(board)
-    if name_variant(other) != variant:
-        parts.append(variant)
-    if row.batch_size != other.batch_size and row.variant == other.variant:
-        parts.append(name_batch(row, workload))
-    if row.cap_w != other.cap_w:
-        parts.append(format_cap(row.cap_w))
-    return escape_invisible(", ".join(parts) or f"{row.system}, {variant}")
+    is_same_variant = name_variant(other) == variant
+    parts = [
+        "" if (row.model, row.count) == (other.model, other.count) else board,
+        "" if is_same_variant else variant,
+        name_load(row) if row.batch_size != other.batch_size and is_same_variant else "",
+        "" if row.cap_w == other.cap_w else format_cap(row.cap_w),
+    ]
+    return escape_invisible(", ".join(filter(None, parts)) or f"{row.system}, {variant}")
 
 
-def join_answers(answers: Sequence[WorkloadAnswer]) -> str:
-    """The first answer, for readers without the page; the sentence on none without any."""
-    return f"{answers[0].title}: {capitalize(answers[0].text)}" if answers else NO_RESULT
+def describe_meaning(rows: Iterable[ResultRow]) -> str:
+    """What the words of the answers mean, and the cap if all compared runs share it."""
+    caps_w = {
+        row.cap_w for row in rows if row.provenance and row.may_win and row.standing != "demo"
+    }
+    if len(caps_w) != 1:
+        return MEANING
+    (cap_w,) = caps_w
+    cap = "no cap" if cap_w is None else f"a cap of {format_watts(cap_w)}"
+    return f"{MEANING} All compared runs have {cap}."

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from reporting.report_table import escape_invisible
 from reporting.results_model import Figure, ResultRow
-from reporting.sections.cells import COMPARED_STANDINGS, BundleLink, name_setting
+from reporting.sections.cells import COMPARED_STANDINGS, BundleLink, name_load, name_setting
 from reporting.sections.repeats import ReportSpread, describe_trust
 from reporting.sections.sweeps.caps import CapSweep
 from reporting.sentences.capping import describe_default
@@ -16,7 +16,6 @@ from reporting.sentences.words import (
     count_nouns,
     format_amount,
     format_cap,
-    name_batch,
     name_beside,
     name_items,
 )
@@ -136,7 +135,7 @@ def _make_leader(
         efficiency=_format_optional(row.items_per_joule, f"{items}/J"),
         throughput=format_amount(row.items_per_s_per_accelerator, f"{items}/s per accelerator"),
         cap=format_cap(row.cap_w),
-        batch=name_batch(row, workload) if is_measured else "",
+        batch=name_load(row) if is_measured else "",
         runs=setting.runs,
         boards=setting.boards,
         default_note=describe_default(setting.rows[0], sweeps, spread, workload.item_name)
@@ -161,7 +160,7 @@ def _describe_ties(choice: Choice, workload: Workload) -> str:
         return ""
     nearest = choice.ties[0]
     amount = format_amount(get_joules(nearest), f"J/{workload.item}")
-    name = name_beside(nearest.mean, choice.best.mean, workload)
+    name = name_beside(nearest.mean, choice.best.mean)
     if len(choice.ties) == 1:
         return f"It cannot be told apart from {name} with {amount.text}."
     return (

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from reporting.report_table import escape_invisible, format_number
 from reporting.results_model import ResultRow
-from reporting.sections.cells import name_setting
+from reporting.sections.cells import name_load, name_setting
 from reporting.sections.like_paper import PAPERS
 from reporting.sections.nodes.power import explain_unranked
 from reporting.sections.repeats import ReportSpread, Setting, join_repeats
@@ -27,7 +27,6 @@ from reporting.sentences.words import (
     format_value_with_unit,
     format_watts,
     join_words,
-    name_batch,
     name_items,
 )
 from rules.metrics.comparison import relative_percent
@@ -171,7 +170,7 @@ def _compare_with_printed(row: ResultRow, printed_per_s: float, workload: Worklo
     rate = row.items_per_s_per_accelerator.value
     unit = f"{name_items(workload)}/s per accelerator"
     return (
-        f"{name_setting(row)}, {name_batch(row, workload)}, reaches "
+        f"{name_setting(row)}, {name_load(row)}, reaches "
         f"{format_value_with_unit(rate, unit)}: {format_number(rate / printed_per_s, 3)} times as "
         "much."
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from reporting.report_table import NO_BREAK, Column, escape_invisible, format_number, format_value
 from reporting.results_model import Figure, ResultRow
-from reporting.sections.cells import name_setting
+from reporting.sections.cells import name_load, name_setting
 from rules.workloads import Workload, pluralize_item
 
 _NUMBER = Column("value", "", form="number")
@@ -125,26 +125,17 @@ def capitalize(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def name_beside(row: ResultRow, leader: ResultRow, workload: Workload) -> str:
+def name_beside(row: ResultRow, leader: ResultRow) -> str:
     """The name of a setting with what tells it from the leader."""
     name = name_setting(row)
     if row.cap_w != leader.cap_w:
         name += f" {format_cap(row.cap_w)}"
     if row.batch_size != leader.batch_size:
-        name += f", {name_batch(row, workload)}"
+        name += f", {name_load(row)}"
     # The systems only where nothing else differs.
     if name == name_setting(leader):
         name += f" on {escape_invisible(row.system)}"
     return name
-
-
-def name_batch(row: ResultRow, workload: Workload) -> str:
-    """`batch size 256`; of a server, `256 requests in flight`."""
-    if row.batch_size is None:
-        return "batch size not stated"
-    if workload.mode == "inference":
-        return f"{row.batch_size} requests in flight"
-    return f"batch size {row.batch_size}"
 
 
 def name_items(workload: Workload) -> str:

@@ -84,34 +84,61 @@
   function nameBriefly(row, beside = null) {
     const board = row.count > 1 ? `${row.count} × ${row.model}` : row.model;
     if (!row.runs) return row.name;
-    if (!beside) return `${board}, ${row.variant_in_words}`;
-    const isServed = row.workload.endsWith("-serve");
+    if (!beside) return `${board} with ${row.variant_in_words}`;
+    const isSame = row.variant_in_words === beside.variant_in_words;
     const parts = [
-      row.model !== beside.model || row.count !== beside.count ? board : "",
-      row.variant_in_words !== beside.variant_in_words ? row.variant_in_words : "",
-      row.batch !== beside.batch && row.variant === beside.variant ? (isServed ? `${row.batch} requests in flight` : `batch size ${row.batch}`) : "",
-      row.cap_w !== beside.cap_w ? nameCap(row) : "",
-    ].filter(Boolean);
-    return parts.join(", ") || `${row.system}, ${row.variant_in_words}`;
+      row.model === beside.model && row.count === beside.count ? "" : board,
+      isSame ? "" : row.variant_in_words,
+      isSame && row.batch !== beside.batch ? row.load_in_words : "",
+      row.cap_w === beside.cap_w ? "" : nameCap(row),
+    ];
+    return parts.filter(Boolean).join(", ") || `${row.system}, ${row.variant_in_words}`;
   }
 
   const nameRate = (row) => `${number(row.items_per_s_per_accelerator)}${NO_BREAK}${row.rate_unit}${row.count > 1 ? " per accelerator" : ""}`;
-  const nameCapOf = ({ cap_w: cap }) => (cap === null ? "without a cap" : `with a cap of ${cap}${NO_BREAK}W`);
 
   function formatPercent(percent) {
     const size = Math.abs(percent);
     return `${Math.round(size * 10) / 10 >= 10 ? size.toFixed(0) : size.toFixed(1)}${NO_BREAK}%`;
   }
 
-  function compareEnergy(row, rival, item) {
+  // The difference in energy in words, and how certain it is.
+  function compareEnergy(row, rival, energy = "") {
     const { percent, certainty } = compareRuns(row, rival, "joules_per_item");
-    return `${nameBriefly(row)}, takes ${formatPercent(percent)} ${percent < 0 ? "less" : "more"} energy per ${item} than ${nameBriefly(rival, row)} (${certainty})`;
+    return { change: `${formatPercent(percent)} ${percent < 0 ? "less" : "more"}${energy}`, certainty };
   }
 
   // The setting that the best one is compared with.
   function findRival({ best, others }) {
     const distance = (row) => 4 * (row.variant === best.variant) + 2 * (row.model !== best.model) + (row.count !== best.count);
     return others.reduce((nearest, row) => (distance(row) < distance(nearest) ? row : nearest));
+  }
+
+  // The setting of least energy against its rival.
+  function describeLeast({ best, others }, item) {
+    const prefix = best.standing === "closed" ? "" : "No closed result. Open: ";
+    const caps = new Set([best, ...others].map((row) => row.cap_w));
+    const end = `at ${nameRate(best)}${caps.size < 2 ? "" : best.cap_w === null ? " without a cap" : ` with a cap of ${best.cap_w}${NO_BREAK}W`}`;
+    if (!others.length) {
+      const { value, half, unit } = describeEnergy(best);
+      return `${prefix}${nameBriefly(best)} is the only compared setting: ${value}${half && `${NO_BREAK}±${NO_BREAK}${half}`}${NO_BREAK}${unit}, ${end}.`;
+    }
+    const rival = findRival({ best, others });
+    const { change, certainty } = compareEnergy(best, rival, ` energy per ${item}`);
+    return `${prefix}${nameBriefly(best)} takes ${change} than ${nameBriefly(rival, best)} (${certainty}), ${end}.`;
+  }
+
+  // The kind of board of the best setting against each other one.
+  function compareBoards({ best, others }) {
+    const seen = new Set([best.model]);
+    return others.flatMap((other) => {
+      if (seen.has(other.model)) return [];
+      seen.add(other.model);
+      const own = [best, ...others].find((row) => row.model === best.model && row.variant === other.variant && row.count === other.count);
+      if (!own) return [];
+      const { change, certainty } = compareEnergy(own, other);
+      return [`${best.model} takes ${change} than ${other.model}, both ${own.variant} (${certainty}), at ${nameRate(own)} against ${nameRate(other)}.`];
+    });
   }
 
   // The answer on the settings that the choices leave, by standing. As build_answer in reporting/sentences/answers.py.
@@ -122,21 +149,11 @@
       const { value, unit } = describeEnergy(best);
       return `No measured result. Published: ${nameBriefly(best)} ${nameCap(best)} takes the least energy per ${item}, ${value}${NO_BREAK}${unit}, with power assumed equal to the cap.`;
     }
-    const { best, others } = first;
-    const prefix = best.standing === "closed" ? "" : "No closed result. Open: ";
-    const { value, half, unit } = describeEnergy(best);
-    const amount = `${value}${half && `${NO_BREAK}±${NO_BREAK}${half}`}${NO_BREAK}${unit}`;
-    const sentences = others.length
-      ? [`${prefix}${compareEnergy(best, findRival(first), item)}, at ${nameRate(best)} ${nameCapOf(best)}.`]
-      : [`${prefix}${nameBriefly(best)} is the only compared setting: ${amount}, at ${nameRate(best)} ${nameCapOf(best)}.`];
-    const seen = new Set([best.model]);
-    for (const other of others) {
-      if (seen.has(other.model)) continue;
-      seen.add(other.model);
-      const own = [best, ...others].find((row) => row.model === best.model && row.variant === other.variant && row.count === other.count);
-      if (own) sentences.push(`${compareEnergy(own, other, item)}, at ${nameRate(own)} against ${nameRate(other)}.`);
+    const sentences = [describeLeast(first, item), ...compareBoards(first)];
+    if (second && second.best.joules_per_item < first.best.joules_per_item) {
+      const { change, certainty } = compareEnergy(second.best, first.best);
+      sentences.push(`Open: ${nameBriefly(second.best, first.best)} takes ${change} than that (${certainty}), at ${nameRate(second.best)}.`);
     }
-    if (second && second.best.joules_per_item < best.joules_per_item) sentences.push(`Open: ${compareEnergy(second.best, best, item)}, at ${nameRate(second.best)}.`);
     return sentences.join(" ");
   }
 
