@@ -45,7 +45,9 @@ _EFFICIENCY, _WITH_NODE = "items_per_joule", "node_items_per_joule_assumed"
 _LARGEST_SHARE_W = 200.0
 """Per accelerator: what logs of MLPerf show beside the boards of eight-GPU nodes."""
 _SMALL_WIDTH_PX, _SMALL_HEIGHT_PX = 260, 160
-_SMALL = Plot(least_width_px=165, greatest_width_px=340, height_px=_SMALL_HEIGHT_PX, font_px=9)
+_SMALL = Plot(least_width_px=165, greatest_width_px=340, height_px=_SMALL_HEIGHT_PX, font_px=11)
+
+_MEASURED = "datum.standing != 'published'"
 
 _PEAK_PX, _RING_PX = 8.2, 10.7
 """Radii of the peak of a line, and of the ring of a front."""
@@ -119,19 +121,24 @@ def _build_hill(table: ReportTable, data: Data) -> Chart:
 
 
 def _build_small_hill(table: ReportTable, data: Data) -> Chart:
-    """The hill of about 260 by 220 pixels, with labels at the peaks and the default caps."""
+    """The hill of about 260 by 220 pixels, with labels at the peaks and the default caps. It shows
+    the measured points, or the published ones without any."""
+    is_shown = _MEASURED if any(row["standing"] != "published" for row in data) else "true"
+    rows = _select_drawn(table)
+    if is_shown == _MEASURED:
+        data = [row for row in data if row["standing"] != "published"]
+        rows = {n: row for n, row in rows.items() if row["standing"] != "published"}
     efficiencies = select_numbers(table.widen(data), _EFFICIENCY)
     rate, efficiency = table.get_column(_RATE), table.get_column(_EFFICIENCY)
     base = (
         alt.Chart(alt.NamedData(table.id))
-        .transform_filter(f"datum['{_EFFICIENCY}'] && datum['{_RATE}']")
+        .transform_filter(f"datum['{_EFFICIENCY}'] && datum['{_RATE}'] && {is_shown}")
         .transform_calculate(best="datum.peak", ahead="datum.front")
         .encode(
             x=make_log_axis(alt.X, _RATE, rate.unit, select_numbers(data, _RATE)),
             y=make_log_axis(alt.Y, _EFFICIENCY, efficiency.unit, efficiencies),
         )
     )
-    rows = _select_drawn(table)
     points = _make_points(
         rows,
         table.node_rows,
@@ -190,8 +197,8 @@ _LABELS = (
 )
 
 _SMALL_LEGEND = (
-    "Colour: board. Shape: precision or variant. Filled: measured. Triangles, dashed: published. "
-    "Crossed: above the peak of the board. Hollow: not compared."
+    "Measured runs; published figures are in the charts of the workloads. Colour: board. Shape: "
+    "precision or variant. Crossed: above the peak of the board. Hollow: not compared."
 )
 """The small charts stand in a row and have no legends of their own."""
 

@@ -115,7 +115,7 @@ def _make_styles(looks: Mapping[str, Look], legend_labels: Mapping[str, str]) ->
         symbolDash=[1, 0],
         symbolOpacity=1,
         symbolLimit=_MAX_LEGEND_ENTRIES,
-        labelFontSize=alt.ExprRef(f"width < {NARROW_PX} ? 10 : 12"),
+        labelFontSize=alt.ExprRef(f"width < {NARROW_PX} ? 11 : 12"),
         # Vega cuts labels at 160 px. On a wide page there is more room.
         labelLimit=alt.ExprRef("max(120, width - 20)"),
         # Vega lays the legend out before it knows how much the axis takes of the width, so both

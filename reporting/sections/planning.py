@@ -105,9 +105,9 @@ WHAT_IF_COLUMNS = add_mark_columns(
         about="measured mean power, or the cap where no power was measured",
     ),
     Column("joules_per_item", "energy", "J/item", "number", kinds=True),
-    Column("eur_per_million", "cost", "EUR per million items", "number"),
+    Column("eur_per_million", "electricity", "EUR per million items", "number"),
     Column("gco2e_per_million", "carbon", "g CO2e per million items", "number"),
-    Column("eur_per_year", "cost", "EUR a year", "number"),
+    Column("eur_per_year", "electricity", "EUR a year", "number"),
     Column("kgco2e_per_year", "carbon", "kg CO2e a year", "number"),
     Column(
         "accelerators_needed",

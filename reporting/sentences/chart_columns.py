@@ -20,6 +20,8 @@ class ShownColumns:
     keys: tuple[str, ...]
     only_measured: bool = False
     """Whether it leaves out rows whose first column is not measured."""
+    prefers_measured: bool = False
+    """Whether it leaves out published rows where others are."""
     only_repeats: bool = False
     """Whether it leaves out settings with one run."""
     only: tuple[str, object] | None = None
@@ -27,9 +29,10 @@ class ShownColumns:
 
     def select_rows(self, table: ReportTable) -> list[TableRow]:
         keys = self.keys if table.id == "whole-nodes" else self.keys[:1]
+        rows = [row for row in table.rows if row.get("standing") != "published"]
         return [
             row
-            for row in table.rows
+            for row in (rows if self.prefers_measured and rows else table.rows)
             if any(row.get(key) is not None for key in keys)
             and row.get(IN_CHART, True)
             and (not self.only_measured or row.get(f"{keys[0]}_kind") == "measured")
@@ -58,7 +61,7 @@ _AXIS_COLUMNS = {
 _SHOWN_COLUMNS: Mapping[str, Mapping[str, ShownColumns]] = {
     "results": {
         "efficiency": ShownColumns((_EFFICIENCY, _RATE, "cap_w")),
-        "hill-small": ShownColumns((_EFFICIENCY, _RATE, "cap_w")),
+        "hill-small": ShownColumns((_EFFICIENCY, _RATE, "cap_w"), prefers_measured=True),
         "caps": ShownColumns((_JOULES, _RATE, "cap_w")),
         "saving": ShownColumns(("energy_gain_percent", "extra_time_percent", "cap_w")),
         "energy": ShownColumns((_JOULES, "cap_w"), only_measured=True),

@@ -51,6 +51,13 @@ def choose_setting(rows: Iterable[ResultRow], standing: str, spread: ReportSprea
     return Choice(best, ties, tuple(rest))
 
 
+def choose_least_setting(rows: Iterable[ResultRow], spread: ReportSpread) -> Setting | None:
+    """The setting of least energy per item of all measured rows that may win; None without one."""
+    choices = [choose_setting(rows, standing, spread) for standing in ("closed", "open")]
+    settings = [choice.best for choice in choices if choice]
+    return min(settings, key=lambda setting: get_joules(setting).value, default=None)
+
+
 def is_more_energy(setting: Setting, best: Setting) -> bool:
     """Whether a setting needs more energy per item than another one, told apart from it."""
     difference = setting.compare(best, JOULES)

@@ -7,7 +7,7 @@ from reporting.sections.planning import DEFAULTS
 from rules.metrics.comparison import site_kwh
 from rules.workloads import Workload, pluralize_item
 
-_AMOUNTS = f"{{eur}}{NO_BREAK}EUR and {{gco2e}}{NO_BREAK}g{NO_BREAK}CO2e"
+_AMOUNTS = f"{{eur}}{NO_BREAK}EUR of electricity and {{gco2e}}{NO_BREAK}g{NO_BREAK}CO2e"
 COST_SENTENCE = (
     f"{_AMOUNTS} for the energy of {{scope}}, at the assumed {{price}}{NO_BREAK}EUR/kWh, "
     f"{{carbon}}{NO_BREAK}g{NO_BREAK}CO2e/kWh and a PUE of {{pue}}."

@@ -24,6 +24,8 @@ from reporting.sentences.words import (
     format_amount,
     format_cap,
     format_percent,
+    format_percent_range,
+    format_range,
     format_value_with_unit,
     format_watts,
     join_words,
@@ -86,7 +88,7 @@ def build_findings(
             _answer(
                 "node",
                 "How much does the node add?",
-                _describe_node(workload, choice.best),
+                _describe_node(workload, choice.best, sources.node_shares_w),
                 sources.nodes,
             ),
             _answer(
@@ -255,13 +257,17 @@ def _explain_no_comparison(rows: Sequence[ResultRow], leader: ResultRow) -> list
 def _describe_cost(workload: Workload, leader: Setting) -> AnsweredQuestion:
     """Cost and carbon of the leader under the default assumptions of the what-if analysis."""
     joules = get_joules(leader).value
-    question = f"What do a million {pluralize_item(workload.item_name)} cost?"
+    items = pluralize_item(workload.item_name)
+    question = f"What does the electricity for a million {items} cost?"
     cost = estimate_cost(workload, joules, leader.mean.is_of_nodes)
     return AnsweredQuestion("cost", question, (cost.sentence,), joules)
 
 
-def _describe_node(workload: Workload, leader: Setting) -> list[str]:
-    """What node meters measured beside the accelerators; without them, what a paper assumes."""
+def _describe_node(
+    workload: Workload, leader: Setting, node_shares_w: Sequence[float]
+) -> list[str]:
+    """What node meters measured beside the accelerators; without them, what a paper assumes beside
+    what other publications measured (`node_shares_w`, per accelerator)."""
     row = leader.mean
     run = leader.rows[0].provenance
     node = run.run.node if run and not explain_unranked(leader.rows[0]) else None
@@ -276,9 +282,20 @@ def _describe_node(workload: Workload, leader: Setting) -> list[str]:
     rate = row.items_per_s_per_accelerator.value
     without, efficiency = rate / power_w, with_node_overhead(rate, power_w)
     unit = f"{name_items(workload)}/J"
-    return [
+    sentence = (
         f"No node meter measured this setting. With {format_watts(NODE_OVERHEAD_W)} per "
         f"{NODE_ACCELERATORS} accelerators, as Mayr et al. 2026 assume, efficiency is "
         f"{format_percent(relative_percent(efficiency, without))} lower: "
         f"{format_value_with_unit(efficiency, unit)}."
+    )
+    if not node_shares_w:
+        return [sentence]
+    ends = (
+        with_node_overhead(rate, power_w, share_w, 1)
+        for share_w in (min(node_shares_w), max(node_shares_w))
+    )
+    lower = format_percent_range([relative_percent(end, without) for end in ends])
+    return [
+        f"{sentence} With the {format_range([round(w) for w in node_shares_w], 'W')} per "
+        f"accelerator that others measured, it is {lower} lower."
     ]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from reporting.report_table import escape_invisible
 from reporting.results_model import ResultRow
+from reporting.sections.cells import name_load, name_setting
 from reporting.sections.repeats import JOULES, RATE, ReportSpread, make_setting
 from reporting.sections.sweeps.axes import (
     AXES,
@@ -17,6 +18,7 @@ from reporting.sections.sweeps.axes import (
 )
 from reporting.sections.sweeps.same_boards import estimate_changes
 from reporting.sentences.capping import Change, judge_change
+from reporting.sentences.choice import choose_least_setting, get_joules
 from reporting.sentences.words import (
     format_percent,
     format_value_with_unit,
@@ -144,7 +146,20 @@ def describe_best_precision(
 ) -> list[str]:
     """The best precision of each sweep over precision; empty without one."""
     axis = next(axis for axis in AXES if axis.name == "precision")
-    return _describe_best_values(axis, workload, rows, spread)
+    best_values = find_best_values(axis, rows, spread)
+    sentences = _describe_best_values(axis, workload, rows, spread)
+    least = choose_least_setting(rows, spread)
+    if (
+        sentences
+        and least
+        and get_joules(least).value < min(best.joules_per_item for best in best_values)
+    ):
+        joules = format_value_with_unit(get_joules(least).value, f"J/{workload.item}")
+        sentences.append(
+            f"Other settings differ in more than precision. Of all, {name_setting(least.mean)}, "
+            f"{name_load(least.mean)}, needs the least energy: {joules}."
+        )
+    return sentences
 
 
 def _describe_best_values(

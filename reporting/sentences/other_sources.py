@@ -30,13 +30,25 @@ class OtherSources:
     """Where image models need the least energy. Empty without a measured study."""
     nodes: tuple[str, ...] = ()
     """The power beside the accelerators in whole nodes. Empty without publications of it."""
+    node_shares_w: tuple[float, ...] = ()
+    """The same in W per accelerator, as numbers."""
 
 
 def describe_other_sources(studies: Sequence[StudyRecord], papers: Sequence[Paper]) -> OtherSources:
     """The sentences on studies and publications."""
     return OtherSources(
-        batch_sizes=tuple(describe_batch_sizes(studies)), nodes=tuple(describe_nodes(papers))
+        batch_sizes=tuple(describe_batch_sizes(studies)),
+        nodes=tuple(describe_nodes(papers)),
+        node_shares_w=tuple(_list_shares_w(papers)),
     )
+
+
+def _list_shares_w(papers: Sequence[Paper]) -> Iterator[float]:
+    for paper in papers:
+        for node in paper.nodes or ():
+            yield from _list_stated_w(node)
+            if (bound := _find_bound_w(node)) and not _list_stated_w(node):
+                yield bound[0]
 
 
 def describe_batch_sizes(studies: Sequence[StudyRecord]) -> list[str]:

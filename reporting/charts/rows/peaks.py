@@ -89,7 +89,7 @@ def _write_shares(base: Any, key: str, make_axis: Callable[[str], Any]) -> Any:
             achieved=f"mean({key})", share="mean(mfu_percent)", groupby=["row_place"]
         )
         .transform_calculate(share_text="format(datum.share, '.3r') + ' %'")
-        .mark_text(align="left", baseline="top", dx=8, dy=3, fontSize=10)
+        .mark_text(align="left", baseline="top", dx=8, dy=3, fontSize=11)
         .encode(x=make_axis("achieved"), text=alt.Text("share_text:N"))
     )
 

@@ -147,6 +147,6 @@ def _name_boards(base: Any) -> Any:
     return (
         base.transform_aggregate(groupby=["row_place", "board"])
         .transform_calculate(row_name=_BOARD_NAME)
-        .mark_text(align="left", baseline="middle", x=2, fontSize=10)
+        .mark_text(align="left", baseline="middle", x=2, fontSize=11)
         .encode(text=alt.Text("row_name:N"))
     )
