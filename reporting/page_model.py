@@ -6,7 +6,12 @@ from dataclasses import dataclass, replace
 
 from reporting.collect import Collected, read_bundle
 from reporting.report_table import ReportTable
-from reporting.results_model import ResultRow, sort_results
+from reporting.results_model import (
+    ResultRow,
+    drop_shared_words,
+    find_shared_words,
+    sort_results,
+)
 from reporting.rounds.changes import RoundChanges
 from reporting.rounds.compare import compare_rounds
 from reporting.rounds.earlier import EarlierRound
@@ -98,6 +103,8 @@ class PageModel:
     systems: Sequence[SystemPart]
     evidence: ReportTable | None
     spread: ReportSpread
+    shared_words: str
+    """What the names of all systems end with. Tables and charts leave it out."""
     sentences: PageSentences
     node_scope: NodeScope | None
     """None without figures of nodes."""
@@ -157,7 +164,9 @@ def build_page_model(
     """Build the tables of everything collected, and of what changed since an earlier round."""
     rows = add_control_shares(collected.rows)
     spread = measure_spread(rows)
-    rows = state_intervals(rows, spread)
+    named_rows = state_intervals(rows, spread)
+    shared_words = find_shared_words(named_rows)
+    rows = drop_shared_words(named_rows, shared_words)
     sections = [
         section
         for workload in workloads().values()
@@ -166,7 +175,7 @@ def build_page_model(
     naive = build_naive_table(rows, link)
     fixed_work = build_fixed_work_table(rows, collected.papers, link)
     passed_findings = collected.list_passed_findings()
-    systems = _build_systems(rows, link)
+    systems = _build_systems(named_rows, link)
     nodes = [*racks.list_measured_nodes(rows, link), *racks.list_published_nodes(collected.papers)]
     whole_nodes = racks.build_whole_nodes_table(nodes)
     workloads_table = overview.build_workloads_table(rows, spread)
@@ -179,7 +188,7 @@ def build_page_model(
     changes = (
         compare_rounds(earlier.collected, collected, earlier.label, spread) if earlier else None
     )
-    sources = describe_other_sources(collected.studies, collected.papers)
+    sources = describe_other_sources(collected.papers)
     sentences = build_page_sentences(rows, passed_findings, charted_tables, spread, link, sources)
     node_scope = _build_node_scope(
         rows,
@@ -190,7 +199,7 @@ def build_page_model(
         ],
         systems,
         link,
-        replace(sources, batch_sizes=()),
+        sources,
     )
     if node_scope:
         sections = [_add_node_rows(section, node_scope.cells) for section in sections]
@@ -201,7 +210,7 @@ def build_page_model(
         sections=sections,
         workloads=workloads_table,
         excluded=overview.build_excluded_table(rows, link),
-        systems_table=overview.build_systems_table(rows) if systems else None,
+        systems_table=overview.build_systems_table(named_rows) if systems else None,
         findings=overview.build_findings_table(passed_findings, collected.rejected),
         what_if=what_if,
         rack=racks.build_rack_table(nodes),
@@ -215,6 +224,7 @@ def build_page_model(
         systems=systems,
         evidence=evidence,
         spread=spread,
+        shared_words=shared_words,
         sentences=sentences,
         node_scope=node_scope,
         collected=collected,

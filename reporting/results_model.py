@@ -269,6 +269,38 @@ def name_centers(rows: Sequence[ResultRow]) -> list[ResultRow]:
     ]
 
 
+def find_shared_words(rows: Sequence[ResultRow]) -> str:
+    """The last words that the names of all systems share, two or more; empty without them, and
+    where a name has no other words."""
+    names = {_split_center(row.system)[0] for row in rows if row.provenance}
+    words = [name.split() for name in names]
+    shared: list[str] = []
+    for group in zip(*(reversed(split) for split in words), strict=False):
+        if len(set(group)) > 1:
+            break
+        shared.insert(0, group[0])
+    is_whole = any(len(split) <= len(shared) for split in words)
+    return "" if len(names) < 2 or len(shared) < 2 or is_whole else " ".join(shared)
+
+
+def drop_shared_words(rows: Sequence[ResultRow], shared: str) -> list[ResultRow]:
+    """The rows, without the last words that the names of all systems share."""
+    return [
+        replace(row, system=name.removesuffix(f" {shared}") + center)
+        if row.provenance and shared
+        else row
+        for row in rows
+        for name, center in [_split_center(row.system)]
+    ]
+
+
+def _split_center(system: str) -> tuple[str, str]:
+    """The name of a system, and its center in parentheses behind a blank, if `name_centers` added
+    it."""
+    name, separator, center = system.rpartition(" (")
+    return (name, separator + center) if separator and system.endswith(")") else (system, "")
+
+
 def _fold_system(name: str) -> str:
     return " ".join(fold_name(name).split())
 

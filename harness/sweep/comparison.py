@@ -3,6 +3,7 @@ accelerators with one."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
+from statistics import fmean
 
 from rich.console import Console
 from rich.table import Table
@@ -69,7 +70,11 @@ def print_comparison(
         return
     try:
         if line := _describe_best(axes, points, item):
-            console.print(f"{title}: {line}")
+            node_line = _describe_best_of_nodes(axes, points, runs, item)
+            scope = " (accelerators alone)" if node_line else ""
+            console.print(f"{title}{scope}: {line}")
+            if node_line:
+                console.print(f"{title} (whole nodes): {node_line}")
         reference_point, reference_text = _find_reference(axes, points, reference, runs)
     except MetricsError as error:
         console.print(f"{title}: {error}")
@@ -188,6 +193,25 @@ def _describe_best(axes: Sequence[Axis], points: Mapping[Entry, Point], item: st
     more_percent = 100 * (candidates[fast].joules_per_item / least_j - 1)
     rate = candidates[fast].items_per_s
     return f"{least_text}; {fast_text} ({rate:.6g}), with {more_percent:.1f} % more energy"
+
+
+def _describe_best_of_nodes(
+    axes: Sequence[Axis], points: Mapping[Entry, Point], runs: SettingRuns, item: str
+) -> str | None:
+    """Describe the setting with the least energy of whole nodes in a sentence; None unless node
+    meters measured every run of two settings."""
+    candidates = list_candidates(axes, points)
+    joules = {
+        entry: fmean(run.node_joules_per_item or 0 for run in runs[entry])
+        for entry in candidates
+        if all(run.node_joules_per_item for run in runs[entry])
+    }
+    if len(joules) < 2:
+        return None
+    best = min(joules, key=joules.__getitem__)
+    unmeasured = len(candidates) - len(joules)
+    missing = f"; {unmeasured} without figures of nodes" if unmeasured else ""
+    return f"least energy at {_describe(axes, best)} ({joules[best]:.4g} J/{item}{missing})"
 
 
 def describe_peak(points: Sequence[Point], item: str) -> str | None:

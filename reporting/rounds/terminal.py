@@ -10,7 +10,7 @@ from reporting.report_table import format_number, format_signed
 from reporting.results_model import Figure
 from reporting.rounds.changes import FigureChange, RoundChanges, SettingChange
 from reporting.rounds.earlier import EarlierRound
-from reporting.sections.cells import pluralize
+from reporting.sections.cells import distinguish_names, pluralize
 from reporting.sections.compare import format_label
 from reporting.sections.repeats import JOULES, RATE, Setting
 from rules import VERSION
@@ -34,9 +34,13 @@ _TITLES = {"new": "only in B", "gone": "only in A"}
 def format_changes(changes: RoundChanges, later_name: str, slower: Sequence[SettingChange]) -> str:
     """The changes as styled text. `slower` are the settings for which the command fails."""
     lines = [f"A  {printable(changes.earlier_name)}", f"B  {printable(later_name)}"]
-    for setting in changes.settings:
+    names = distinguish_names(
+        [format_label(setting.row) for setting in changes.settings],
+        [setting.row for setting in changes.settings],
+    )
+    for setting, name in zip(changes.settings, names, strict=True):
         if setting.change != "unchanged":
-            lines += ["", *_format_setting(setting)]
+            lines += ["", *_format_setting(setting, name)]
     counts = ", ".join(
         f"{count} {_TITLES.get(change, change)}" for change, count in changes.count().items()
     )
@@ -47,19 +51,19 @@ def format_changes(changes: RoundChanges, later_name: str, slower: Sequence[Sett
     return "\n".join(lines)
 
 
-def _format_setting(setting: SettingChange) -> Iterator[str]:
+def _format_setting(setting: SettingChange, name: str) -> Iterator[str]:
     row = setting.row
     workload = workloads()[row.workload]
     title = click.style(
         _TITLES.get(setting.change, setting.change), fg=_COLOURS.get(setting.change), bold=True
     )
-    yield f"{title}: {printable(f'{workload.title}, {format_label(row)}, {row.standing}')}"
-    for name, change, unit in (
+    yield f"{title}: {printable(f'{workload.title}, {name}, {row.standing}')}"
+    for figure, change, unit in (
         ("throughput", setting.rate, f"{workload.item}s/s per accelerator"),
         ("energy", setting.joules, f"J/{workload.item}"),
     ):
         if change is not None:
-            yield f"  {name:<11}{_format_figure(change, unit)}"
+            yield f"  {figure:<11}{_format_figure(change, unit)}"
     if setting.reason:
         yield f"  {printable(setting.reason)}"
 
@@ -69,11 +73,9 @@ def _format_figure(change: FigureChange, unit: str) -> str:
     interval = (
         "" if low is None or high is None else f" ({format_signed(low)} to {format_signed(high)})"
     )
-    is_told = change.difference in ("higher", "lower")
-    verdict = change.difference if is_told else f"not told apart: {change.difference}"
     return (
         f"{format_number(change.earlier.value)} \u2192 {format_number(change.later.value)} {unit}, "
-        f"{format_signed(change.percent.mean)} %{interval}, {verdict}"
+        f"{format_signed(change.percent.mean)} %{interval}, {change.difference}"
     )
 
 

@@ -54,7 +54,7 @@ def build_answer(
     measured = [choice for choice in choices if choice.best.runs]
     sentences = [_describe_least(choice, workload) for choice in measured[:1]]
     if measured:
-        sentences += _compare_boards(measured[0], workload)
+        sentences += compare_boards(measured[0], workload)
     if len(measured) > 1:
         sentences += _compare_open(measured[1].best, measured[0].best, workload)
     if not measured:
@@ -117,7 +117,7 @@ def _state_certainty(setting: Setting, rival: Setting) -> Certainty:
     return difference.certainty
 
 
-def _compare_boards(choice: Choice, workload: Workload) -> list[str]:
+def compare_boards(choice: Choice, workload: Workload) -> list[str]:
     """The kind of board of the best setting against each other one: for each, its setting of least
     energy and that of the same variant on as many boards."""
     best = choice.best

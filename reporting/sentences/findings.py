@@ -10,6 +10,7 @@ from reporting.sections.like_paper import PAPERS
 from reporting.sections.nodes.power import explain_unranked
 from reporting.sections.repeats import ReportSpread, Setting, join_repeats
 from reporting.sections.sweeps.caps import CapSweep
+from reporting.sentences.answers import compare_boards
 from reporting.sentences.capping import (
     describe_measured_effects,
     describe_printed_effects,
@@ -91,11 +92,11 @@ def build_findings(
                 _describe_node(workload, choice.best, sources.node_shares_w),
                 sources.nodes,
             ),
+            _answer("boards", "Which board needs less energy?", compare_boards(choice, workload)),
             _answer(
                 "load",
                 "Which load is most efficient?",
                 describe_operating_point(workload, submitted, spread),
-                sources.batch_sizes if workload.item == "image" else (),
             ),
             _answer(
                 "precision",

@@ -161,6 +161,7 @@ def sweep_run_from_json(result: Json) -> SweepRun:
         default_caps_w=run.default_caps_w,
         max_peak_share=PROTOCOLS[run.protocol].max_peak_share,
         figures=figures_from_json(result),
+        node_joules_per_item=((result.get("node") or {}).get("joules_per_item") or {}).get("mean"),
     )
 
 

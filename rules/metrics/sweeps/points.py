@@ -74,6 +74,8 @@ class SweepRun:
     max_peak_share: float
     """The share of the dense peak up to which its protocol takes a throughput to be possible."""
     figures: RunFigures
+    node_joules_per_item: float | None = None
+    """Energy of the nodes per item, by their meters; None without such figures."""
 
 
 def make_point(run: SweepRun) -> Point:
