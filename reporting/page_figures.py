@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from reporting.charts.chart import DrawnChart
-from reporting.charts.encoding import find_look
+from reporting.charts.encoding import find_look, list_small_hill_rows
 from reporting.report_table import ReportTable
 
 _SMALL_HILL = "-hill-small"
@@ -44,7 +44,7 @@ class PageFigures:
         looks = {
             (look.board, look.colour)
             for drawn in self.list_hills()
-            for look in map(find_look, drawn.chart.table.data)
+            for look in map(find_look, list_small_hill_rows(drawn.chart.table.data))
         }
         return sorted(looks)
 

@@ -5,11 +5,11 @@ screens and on paper. docs/reading-a-report.md describes the encoding for reader
 """
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, cast
 
-from reporting.report_table import Value
+from reporting.report_table import TableRow, Value
 from rules.boards import find_board
 
 Provenance = Literal["measured", "published", "simulated"]
@@ -108,6 +108,12 @@ def find_look(row: Mapping[str, Value]) -> Look:
     # The variant `fp8` has the name of its precision.
     setting = precision if variant in ("", precision) else f"{variant} {precision}".strip()
     return Look(str(row["model"]), setting, find_provenance(row))
+
+
+def list_small_hill_rows(rows: Sequence[TableRow]) -> list[TableRow]:
+    """The rows that a small hill shows: the measured ones, or the published ones without any."""
+    measured = [row for row in rows if row.get("standing") != "published"]
+    return measured or list(rows)
 
 
 def find_provenance(row: Mapping[str, Value]) -> Provenance:

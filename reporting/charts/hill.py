@@ -11,7 +11,7 @@ from typing import Any
 import altair as alt
 
 from reporting.charts.chart import Chart, count_points, explain_marks, name_sources
-from reporting.charts.encoding import find_look
+from reporting.charts.encoding import find_look, list_small_hill_rows
 from reporting.charts.labels.caps import (
     draw_caps,
     draw_labels,
@@ -46,8 +46,6 @@ _LARGEST_SHARE_W = 200.0
 """Per accelerator: what logs of MLPerf show beside the boards of eight-GPU nodes."""
 _SMALL_WIDTH_PX, _SMALL_HEIGHT_PX = 260, 160
 _SMALL = Plot(least_width_px=165, greatest_width_px=340, height_px=_SMALL_HEIGHT_PX, font_px=11)
-
-_MEASURED = "datum.standing != 'published'"
 
 _PEAK_PX, _RING_PX = 8.2, 10.7
 """Radii of the peak of a line, and of the ring of a front."""
@@ -123,11 +121,10 @@ def _build_hill(table: ReportTable, data: Data) -> Chart:
 def _build_small_hill(table: ReportTable, data: Data) -> Chart:
     """The hill of about 260 by 220 pixels, with labels at the peaks and the default caps. It shows
     the measured points, or the published ones without any."""
-    is_shown = _MEASURED if any(row["standing"] != "published" for row in data) else "true"
-    rows = _select_drawn(table)
-    if is_shown == _MEASURED:
-        data = [row for row in data if row["standing"] != "published"]
-        rows = {n: row for n, row in rows.items() if row["standing"] != "published"}
+    shown = list_small_hill_rows(data)
+    is_shown = "datum.standing != 'published'" if len(shown) < len(data) else "true"
+    rows = {n: row for n, row in _select_drawn(table).items() if row in shown}
+    data = shown
     efficiencies = select_numbers(table.widen(data), _EFFICIENCY)
     rate, efficiency = table.get_column(_RATE), table.get_column(_EFFICIENCY)
     base = (

@@ -138,6 +138,9 @@ def _make_styles(looks: Mapping[str, Look], legend_labels: Mapping[str, str]) ->
     )
 
 
+_LEAST_TICKS = 3
+
+
 def select_numbers(data: Data, *keys: str) -> list[float]:
     """All numbers among the values at these keys."""
     values = [row.get(key) for row in data for key in keys]
@@ -181,9 +184,7 @@ def make_log_axis(channel: Any, field: str, title: str, values: Sequence[float])
     """A logarithmic axis with round ticks that ends a little beyond the values. All values are
     above zero."""
     low, high = find_log_domain(values)
-    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    ticks = [m * 10.0**d for d in decades for m in (1, 2, 3, 5, 7) if low <= m * 10.0**d <= high]
-    # The values often span less than a decade, where powers of ten alone would give too few ticks.
+    ticks = _list_log_ticks(low, high)
     axis = alt.Axis(values=ticks, labelExpr=GROUPED_DIGITS, labelOverlap=True, labelSeparation=4)
     return channel(
         f"{field}:Q",
@@ -191,6 +192,20 @@ def make_log_axis(channel: Any, field: str, title: str, values: Sequence[float])
         axis=axis,
         scale=alt.Scale(type="log", domain=[low, high], nice=False),
     )
+
+
+def _list_log_ticks(low: float, high: float) -> list[float]:
+    """Round numbers between the ends of a logarithmic axis. The script of the page lists the same
+    (`listLogTicks`)."""
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    # The values often span less than a decade, where powers of ten alone would give too few ticks.
+    ticks = [m * 10.0**d for d in decades for m in (1, 2, 3, 5, 7) if low <= m * 10.0**d <= high]
+    if len(ticks) >= _LEAST_TICKS:
+        return ticks
+    unit = 10.0 ** math.floor(math.log10((high - low) / _LEAST_TICKS))
+    step = max(m * unit for m in (1, 2, 5) if m * unit * _LEAST_TICKS <= high - low)
+    first = math.ceil(low / step)
+    return [place * step for place in range(first, math.floor(high / step) + 1)]
 
 
 def make_zero_axis(channel: Any, field: str, title: str, highest: float, **options: Any) -> Any:

@@ -164,9 +164,10 @@ def name_line(row: ResultRow) -> str:
 
 def distinguish_names(names: Sequence[str], rows: Sequence[ResultRow]) -> list[str]:
     """Unique names of lines or settings, given a row of each: with batch size or load, then with
-    the options of the run, and then a number from the second on, only if needed."""
-    # Batch size and options first, because they tell the reader why there are two.
-    for describe in (_describe_load, _describe_options):
+    the options of the run, the age of its recipe, and then a number from the second on, only if
+    needed."""
+    # The number comes last, because it does not tell the reader why there are two.
+    for describe in (_describe_load, _describe_options, _describe_age):
         uses = Counter(names)
         names = [
             f"{name} · {detail}" if uses[name] > 1 and (detail := describe(row)) else name
@@ -201,6 +202,10 @@ def name_setting(row: ResultRow) -> str:
     precision = "" if row.precision == row.variant else f" {row.precision}"
     clock = "" if row.sm_clock_mhz is None else f" at {row.sm_clock_mhz}{NO_BREAK}MHz"
     return escape_invisible(f"{board}, {row.variant}{precision}{clock}")
+
+
+def _describe_age(row: ResultRow) -> str:
+    return "older recipe" if row.provenance and row.provenance.newer else ""
 
 
 def name_variant(row: ResultRow) -> str:

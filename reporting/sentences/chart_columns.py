@@ -117,12 +117,13 @@ def _name_chart(table: ReportTable, name: str) -> str:
 
 
 def select_compared(table: ReportTable) -> list[TableRow]:
-    """The measured rows of a table that findings may come from."""
+    """The measured rows of a table that findings on its charts may come from."""
     return [
         row
         for row in table.rows
         if row.get("standing") in ("closed", "open")
         and row.get("provenance") != "simulated"
+        and row.get(IN_CHART, True)
         and _is_sound(row)
     ]
 

@@ -32,6 +32,40 @@
     return window.wattmark.objects(id).filter((_, n) => numbers.has(n));
   }
 
+  // The columns behind fields that a chart computes.
+  const COMPUTED = { efficiency: ["items_per_joule", "node_items_per_joule_assumed"] };
+
+  // Round numbers between the ends of a logarithmic axis, as _list_log_ticks in reporting/charts/style.py.
+  function listLogTicks(low, high) {
+    const ticks = [];
+    for (let d = Math.floor(Math.log10(low)); d <= Math.ceil(Math.log10(high)); d++) ticks.push(...[1, 2, 3, 5, 7].map((m) => m * 10 ** d).filter((tick) => tick >= low && tick <= high));
+    if (ticks.length >= 3) return ticks;
+    const unit = 10 ** Math.floor(Math.log10((high - low) / 3));
+    const step = Math.max(...[1, 2, 5].map((m) => m * unit).filter((size) => size * 3 <= high - low));
+    return Array.from({ length: Math.floor(high / step) - Math.ceil(low / step) + 1 }, (_, n) => (Math.ceil(low / step) + n) * step);
+  }
+
+  // The axis of a channel with a domain around these rows, as make_log_axis and make_linear_axis in reporting/charts/style.py; the same
+  // axis if it begins at zero or the rows have no values.
+  function fitAxis(channel, rows) {
+    const { field, scale, axis } = channel;
+    if (!scale?.domain?.every?.(Number.isFinite) || (scale.type !== "log" && scale.zero !== false)) return channel;
+    const keys = COMPUTED[field] ?? [field, `${field}_low`, `${field}_high`];
+    const values = rows.flatMap((row) => keys.map((key) => row[key])).filter(Number.isFinite);
+    if (!values.length) return channel;
+    const [least, most] = [Math.min(...values), Math.max(...values)];
+    const margin = 0.06 * (most - least || Math.abs(most) || 1);
+    const domain = scale.type === "log" ? [least / 1.25, most * 1.25] : [least - margin, most + margin];
+    return { ...channel, scale: { ...scale, domain }, ...(axis?.values ? { axis: { ...axis, values: listLogTicks(...domain) } } : {}) };
+  }
+
+  // The spec with axes that end a little beyond the rows.
+  function fitAxes(part, rows) {
+    if (Array.isArray(part)) return part.map((item) => fitAxes(item, rows));
+    if (!part || typeof part !== "object") return part;
+    return Object.fromEntries(Object.entries(part).map(([name, value]) => [name, (name === "x" || name === "y") && value?.field ? fitAxis(value, rows) : fitAxes(value, rows)]));
+  }
+
   // A table of the drawn rows with the columns that the chart draws.
   function createTable(chart) {
     const { tables, text, interval } = window.wattmark;

@@ -34,13 +34,30 @@ PARTS
   const numberRows = (rows) => rows.map((row) => row.row_number).join();
   const charts = new Map(); // the charts drawn so far, by their figures
 
-  // Draws a chart again, with the rows that the reader now sees.
+  // Draws a chart again, with the rows that the reader now sees and axes that end a little beyond them.
   async function redraw(chart) {
     const rows = selectRows(chart.id);
     chart.shown = numberRows(rows);
     await chart.view.data(chart.id, rows).runAsync();
+    const fitted = rows.length === window.wattmark.objects(chart.id).length ? chart.spec : fitAxes(chart.spec, listDrawnRows(chart));
+    if (JSON.stringify(fitted) !== JSON.stringify(chart.drawnSpec)) await embed(chart, fitted, rows);
     labelMarks(chart.live, window.wattmark.tables[chart.id]);
     chart.updateTable();
+  }
+
+  // Draws the spec of a chart in the place of its view.
+  async function embed(chart, spec, rows) {
+    const { id, live, figure } = chart;
+    chart.view?.finalize();
+    const { view } = await (await loadVega())(live, { ...spec, datasets: { ...spec.datasets, [id]: rows } }, {
+      config,
+      ast: true,
+      actions: false,
+      renderer: "svg",
+      tooltip: (_, event, __, row) => showTooltip(window.wattmark.tables[id], event, row),
+    });
+    Object.assign(chart, { view, drawnSpec: spec });
+    keepSelections(view, spec, figure);
   }
 
   // Vega takes a container that is as wide as the plot between the axes for one of unchanged width. Another width between the two helps.
@@ -62,29 +79,22 @@ PARTS
     live.className = "live";
     plot.append(live);
     try {
-      const [vegaEmbed, specs] = await Promise.all([loadVega(), loadSpecs()]);
+      const [, specs] = await Promise.all([loadVega(), loadSpecs()]);
       const spec = specs[figure.id];
       const rows = selectRows(id);
       const drawnRows = JSON.stringify(rows); // Vega adds fields to its rows
-      const { view } = await vegaEmbed(live, { ...spec, datasets: { ...spec.datasets, [id]: rows } }, {
-        config,
-        ast: true,
-        actions: false,
-        renderer: "svg",
-        tooltip: (_, event, __, row) => showTooltip(table, event, row),
-      });
-      keepSelections(view, spec, figure);
+      const chart = { figure, id, live, spec, shown: numberRows(rows), updateTable() {} };
+      await embed(chart, spec, rows);
       labelMarks(live, table);
       new MutationObserver(() => removeRoles(live)).observe(live, { subtree: true, attributeFilter: ["role"] });
       enableKeyboardAndTouch(live);
-      const chart = { figure, id, view, live, spec, shown: numberRows(rows), updateTable() {} };
       // The small hills repeat charts of the sections below, which have these views.
       if (!figure.id.endsWith("-hill-small")) addViews(chart);
       charts.set(figure, chart);
       new ResizeObserver(() => fitWidth(chart)).observe(live);
       (window.wattmark.redraws[id] ??= []).push(() => redraw(chart));
       // The reader may have changed a choice while Vega drew.
-      if (JSON.stringify(selectRows(id)) !== drawnRows) await redraw(chart);
+      if (JSON.stringify(selectRows(id)) !== drawnRows || rows.length < window.wattmark.objects(id).length) await redraw(chart);
       staticPicture.remove();
       figure.dataset.drawn = "yes";
     } catch (error) {
