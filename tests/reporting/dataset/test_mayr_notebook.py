@@ -44,3 +44,19 @@ def test_headings_say_what_is_drawn() -> None:
         "Figure 1: efficiency over performance",
         "Figure 2: SM clock over the power cap",
     ]
+
+
+def test_page_of_the_paper_has_the_ratios_of_its_figures() -> None:
+    page = (ROOT / "docs/mayr.md").read_text(encoding="utf-8")
+    section = page[page.index("## The authors' code") : page.index("## What differs")]
+    rows = re.findall(r"^\| (?:ResNet-50|ViT-L/16) \| H\d00 \| (.*) \|$", section, re.M)
+    assert len(rows) == 2
+    for row in rows:
+        theirs, like, like_ratio, tuned, tuned_ratio = (
+            float(cell.replace(" ", "")) for cell in row.split(" | ")
+        )
+        assert f"{like / theirs:.2f}" == f"{like_ratio:.2f}"
+        assert f"{tuned / theirs:.2f}" == f"{tuned_ratio:.2f}"
+    assert all(f"{watts} W" in section for watts in (570.9, 585.4))
+    assert f"{100 * (1 - 570.9 / 585.4):.1f} % lower" in section
+    assert f"{100 * (585.4 / 570.9 - 1):.1f} % too high" in section
