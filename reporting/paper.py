@@ -3,13 +3,17 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from rules.declarations.quotation import Quotation
 from rules.declarations.record import JsonRecord, Parts
 from rules.metrics.sweeps.best_settings import MetricName
 
 
 @dataclass(frozen=True)
 class PublishedRow(JsonRecord):
-    """A figure as a paper prints it."""
+    """A figure as a paper prints it. The row is marked only if the file quotes what the objection
+    rests on: without quotations, `comparison`, `caution` and the check of the peak do not count."""
+
+    PARTS: ClassVar[Parts] = {"quotes": Quotation.from_json}
 
     workload: str
     accelerator: str
@@ -22,6 +26,16 @@ class PublishedRow(JsonRecord):
     comparison: str | None
     """What may be compared with other results: `level`, `shape` or `none`. None means `level`."""
     caution: str | None
+    quotes: tuple[Quotation, ...] | None
+    """What the objection to the row rests on."""
+
+    @property
+    def objection(self) -> str | None:
+        """The caution with its quotations; None without them."""
+        if not self.quotes:
+            return None
+        quoted = "; ".join(map(str, self.quotes))
+        return f"{self.caution} Quoted: {quoted}." if self.caution else f"Quoted: {quoted}."
 
 
 @dataclass(frozen=True)

@@ -345,12 +345,14 @@ def build_published_rows(paper: Paper) -> Iterator[ResultRow]:
             mfu=None if share is None else Figure(share, "bound"),
             implausible=_explain_published_excess(
                 share, peak, rate, workload, paper.accelerators_per_run
-            ),
+            )
+            if row.quotes
+            else None,
             paper=paper.id,
             table=row.table,
             url=paper.link,
-            caution=row.caution,
-            comparison=cast(Comparison, row.comparison or "level"),
+            caution=row.objection,
+            comparison=cast(Comparison, (row.quotes and row.comparison) or "level"),
         )
 
 

@@ -44,6 +44,7 @@ NOTES = (
     "The power in these tables is thermal design power, and the rates are peaks or peaks times a "
     "measured speed-up. Nothing in them was measured under load, apart from Tables E.3, K.10, K.11 "
     "and L.13.",
+    "Table F.4, the means of Table E.3, is an image in the text and is not transcribed.",
 )
 
 
@@ -131,6 +132,7 @@ def make_speedups(directory: Path) -> Iterator[dict[str, Any]]:
 def make_figures(directory: Path, table: str, subject: str) -> Iterator[dict[str, Any]]:
     """Tables K.10 and K.11, or L.12 and L.13. `subject` is the column of the model or device."""
     for row in read_rows(directory, table):
+        device = {"year": int(row["year"]), "kind": row["type"]} if "year" in row else {}
         yield {
             "table": row["source_table"],
             "subject": row[subject],
@@ -139,6 +141,7 @@ def make_figures(directory: Path, table: str, subject: str) -> Iterator[dict[str
             "value": float(row["value"]),
             "unit": row["unit"],
             "note": row["note"] or None,
+            **device,
         }
 
 

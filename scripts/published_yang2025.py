@@ -6,6 +6,8 @@ TIMM_DIR those that `scripts/accuracy_table.py` reads; both may be gzipped. FLOP
 come from TIMM_DIR, because the release counts those of transformers too low.
 """
 
+import csv
+import gzip
 import json
 import math
 import sys
@@ -16,23 +18,32 @@ import pandas as pd
 
 from rules.bundle_format.study_records import PUBLISHED_STUDY_FORMAT
 from rules.studies.accuracy import IMAGE_SETS
+from rules.studies.plausibility import (
+    ENERGY_APART_FROM_TWIN,
+    POWER_APART_FROM_TWIN,
+    find_doubts,
+)
+from rules.studies.published import parse_published_study
 
 TARGET = Path(__file__).parents[1] / "submissions" / "published" / "yang2025.json"
 TITLE = "Double-Exponential Increases in Inference Energy: The Cost of the Race for Accuracy"
+REPOSITORY = "JimZeyuYang/DL-Inference-Energy-Efficiency"
 COMMIT = "96cd60e"
 DIGITS = 9
 """Significant digits that are kept."""
+TWIN_RULES = (POWER_APART_FROM_TWIN, ENERGY_APART_FROM_TWIN)
+"""The rules whose doubts rest on other rows of the release."""
 BENCHMARK = "benchmark-infer-amp-nchw-pt291-cu130-5090.csv*"
 
 A100, A100_CAP_W = "NVIDIA A100-PCIE-40GB", 250
 H100, H100_CAP_W = "NVIDIA H100 PCIe", 310
 SETUPS = {
-    "A100_PT": (A100, A100_CAP_W, "eager", "tf32-conv", "fp32"),
-    "A100_TRT": (A100, A100_CAP_W, "tensorrt", "fp16", None),
-    "H100_PT": (H100, H100_CAP_W, "eager", "tf32-conv", "fp32"),
-    "H100_TRT": (H100, H100_CAP_W, "tensorrt", "fp16", None),
+    "A100_PT": (A100, A100_CAP_W, "eager", "tf32-conv"),
+    "A100_TRT": (A100, A100_CAP_W, "tensorrt", "fp16"),
+    "H100_PT": (H100, H100_CAP_W, "eager", "tf32-conv"),
+    "H100_TRT": (H100, H100_CAP_W, "tensorrt", "fp16"),
 }
-"""Board, power limit in W as Table 1 states it, engine, precision and stated precision, by file."""
+"""Board, power limit in W as Table 1 states it, engine and precision, by file."""
 LICENSE_TEXT = """MIT License
 
 Copyright (c) 2024 Zeyu Yang
@@ -54,9 +65,12 @@ OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE SOFTWA
 """
 NOTES = (
     "The authors released code and data, which makes these notes possible.",
-    "PyTorch ran with its defaults: convolutions in TF32, matrix products in FP32, autograd on. "
-    "The publication states FP32. The throughput of 422 rows on the A100 and of 72 on the H100 is "
-    "above the FP32 peak of the board; all of these models are convolutional in part or whole.",
+    "The text of the publication names no precision. The released code has torch.float32 for "
+    "PyTorch and torch.float16 for TensorRT. With torch.float32 and the defaults of PyTorch, "
+    "convolutions are in TF32 and matrix products in FP32. Autograd was on. "
+    "The throughput of 422 rows on the A100 "
+    "and of 72 on the H100 agrees with this: it is above the FP32 peak of the board, and all of "
+    "these models are convolutional in part or whole.",
     "TensorRT ran in FP16. The ratio of TensorRT to PyTorch contains precision, autograd and "
     "engine.",
     "Some readings of power on the H100 with PyTorch are too low: energy times throughput is below "
@@ -121,14 +135,15 @@ def build_models(source: Path, timm: Path) -> dict[str, Any]:
 
 def build_setup(source: Path, name: str, models: dict[str, Any]) -> dict[str, Any]:
     """The results on one setup, in the order of the models."""
-    board, cap_w, engine, precision, claimed_precision = SETUPS[name]
+    board, cap_w, engine, precision = SETUPS[name]
     results = read_source(source, f"{name}.csv*").set_index(["Model Name", "Input Size"])
     results = results.loc[list(zip(models["model"], models["size"], strict=True))]
     return {
         "board": board,
         "engine": engine,
         "precision": precision,
-        "claimed_precision": claimed_precision,
+        # The text of the publication names none.
+        "claimed_precision": None,
         "cap_w": cap_w,
         "results": {
             # The release has mJ and ms.
@@ -141,10 +156,47 @@ def build_setup(source: Path, name: str, models: dict[str, Any]) -> dict[str, An
     }
 
 
+def quote_lines(source: Path, name: str) -> dict[tuple[str, int], dict[str, str]]:
+    """The line of each model and input size in the results on a setup, as a quotation."""
+    (path,) = source.glob(f"{name}.csv*")
+    with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as file:
+        lines = file.read().splitlines()
+    reader = csv.DictReader(lines)
+    return {
+        (row["Model Name"], int(row["Input Size"])): {
+            "text": line,
+            "file": f"{REPOSITORY} {COMMIT}, data/{name}.csv",
+            "place": f"line {number}",
+        }
+        for number, (line, row) in enumerate(zip(lines[1:], reader, strict=True), 2)
+    }
+
+
+def list_objections(document: dict[str, Any], source: Path) -> list[dict[str, Any]]:
+    """An objection to each row that its twins contradict, with the lines of row and twins. The
+    rules find more rows, but no line that the authors wrote or released contradicts those."""
+    results = parse_published_study(TARGET.name, document).results
+    setups = list(dict.fromkeys(result.setup for result in results))
+    keys = list(zip(document["models"]["model"], document["models"]["size"], strict=True))
+    objections = []
+    for result, rules in zip(results, find_doubts(results), strict=True):
+        for rule in set(rules) & set(TWIN_RULES):
+            number = setups.index(result.setup)
+            lines = quote_lines(source, list(SETUPS)[number])
+            twins = [
+                lines[model, size]
+                for model, size in keys
+                if (model.partition(".")[0], size) == (result.architecture, result.size)
+            ]
+            row = keys.index((f"{result.architecture}.{result.tag}", result.size))
+            objections.append({"rule": rule, "setup": number, "models": [row], "quotes": twins})
+    return objections
+
+
 def build_document(source: Path, timm: Path) -> dict[str, Any]:
     """The whole document."""
     models = build_models(source, timm)
-    return {
+    document = {
         "format": PUBLISHED_STUDY_FORMAT,
         "standing": "published",
         "study": "image-inference",
@@ -154,7 +206,7 @@ def build_document(source: Path, timm: Path) -> dict[str, Any]:
         "year": 2024,
         "url": "https://arxiv.org/abs/2412.09731",
         "source": {
-            "url": "https://github.com/JimZeyuYang/DL-Inference-Energy-Efficiency",
+            "url": f"https://github.com/{REPOSITORY}",
             "commit": COMMIT,
             "license": "MIT",
             "license_text": LICENSE_TEXT,
@@ -166,6 +218,7 @@ def build_document(source: Path, timm: Path) -> dict[str, Any]:
         "models": models,
         "setups": [build_setup(source, name, models) for name in SETUPS],
     }
+    return document | {"objections": list_objections(document, source)}
 
 
 def render(value: Any, depth: int = 0) -> str:
@@ -174,7 +227,7 @@ def render(value: Any, depth: int = 0) -> str:
         pad = " " * (depth + 1)
         lines = [f"{pad}{json.dumps(key)}: {render(v, depth + 1)}" for key, v in value.items()]
         return "{\n" + ",\n".join(lines) + f"\n{' ' * depth}}}"
-    if isinstance(value, list) and isinstance(value[0], dict):
+    if isinstance(value, list) and value and isinstance(value[0], dict):
         pad = " " * (depth + 1)
         return "[\n" + ",\n".join(pad + render(v, depth + 1) for v in value) + f"\n{' ' * depth}]"
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

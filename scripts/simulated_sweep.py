@@ -11,7 +11,7 @@ import json
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,6 +54,10 @@ STATED_PEAKS_W = {
 }
 """The cap with the highest efficiency, from section 5 of Mayr et al. 2026. None is stated for the
 MI300X."""
+MOST_WORKLOADS = frozenset(
+    ("H200", workload) for workload in WORKLOADS if workload != "llama3-8b-pretrain"
+)
+"""Pairs that the text does not name: it says 400 W "for most workloads" on the H200."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,11 @@ class SimulatedSweep:
     published: dict[float, float]
     """Throughput in items/s per accelerator, by cap."""
     stated_peak_w: int | None
+
+    @property
+    def is_one_of_most(self) -> bool:
+        """Whether the paper states the peak for "most workloads" without naming this one."""
+        return (self.board, self.workload) in MOST_WORKLOADS
 
     @property
     def peak_w(self) -> float | None:
@@ -183,8 +192,6 @@ def read_sweeps() -> Iterator[SimulatedSweep]:
 def render_page(cap_sweeps: list[SimulatedSweep]) -> Iterator[str]:
     """Yield the lines of the page."""
     runs = sum(point.n for sweep in cap_sweeps for point in sweep.points)
-    stated_peaks = [sweep for sweep in cap_sweeps if sweep.stated_peak_w is not None]
-    correct_peaks = [sweep for sweep in stated_peaks if sweep.peak_w == sweep.stated_peak_w]
     yield from ("# Simulated sweeps against published figures", "")
     yield from wrap(
         "For readers who want to see sweeps over power caps in the report, and how well simulated "
@@ -221,11 +228,19 @@ def render_page(cap_sweeps: list[SimulatedSweep]) -> Iterator[str]:
     greatest = max(map(find_greatest_difference_percent, cap_sweeps))
     yield from wrap(
         f"Throughput differs by at most {greatest:.1f} % from the published one. "
-        f"{len(correct_peaks)} of {len(stated_peaks)} efficiency peaks that Mayr et al. 2026 state "
-        "are at the stated cap. A cap that was not enforced is never a peak. On a busy machine, a "
+        f"{count_correct(s for s in cap_sweeps if not s.is_one_of_most)} efficiency peaks that "
+        'Mayr et al. 2026 name are at the named cap. On the H200 the paper says 400 W "for most '
+        f'workloads": {count_correct(s for s in cap_sweeps if s.is_one_of_most)} other peaks are '
+        "there. A cap that was not enforced is never a peak. On a busy machine, a "
         "simulated server falls behind: remove such a bundle, and run the command again."
     )
     yield from render_sweeps(cap_sweeps)
+
+
+def count_correct(cap_sweeps: Iterable[SimulatedSweep]) -> str:
+    """How many of the stated peaks come out, such as `5 of 6`."""
+    stated = [sweep for sweep in cap_sweeps if sweep.stated_peak_w is not None]
+    return f"{sum(sweep.peak_w == sweep.stated_peak_w for sweep in stated)} of {len(stated)}"
 
 
 def wrap(text: str) -> list[str]:
@@ -249,12 +264,18 @@ def render_sweeps(cap_sweeps: list[SimulatedSweep]) -> Iterator[str]:
             sweep.workload,
             f"{min(caps_w):g} to {max(caps_w):g}",
             ", ".join(not_enforced) or "none",
-            "not stated" if sweep.stated_peak_w is None else str(sweep.stated_peak_w),
+            format_stated_peak(sweep),
             "none" if peak is None else f"{peak.cap_w:g}",
             "none" if peak is None else f"{peak.items_per_joule:.4g}",
             f"{find_greatest_difference_percent(sweep):.1f}",
         )
         yield f"| {' | '.join(cells)} |"
+
+
+def format_stated_peak(sweep: SimulatedSweep) -> str:
+    if sweep.stated_peak_w is None:
+        return "not stated"
+    return f"{sweep.stated_peak_w}{' for most workloads' if sweep.is_one_of_most else ''}"
 
 
 def find_greatest_difference_percent(sweep: SimulatedSweep) -> float:

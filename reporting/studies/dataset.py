@@ -115,6 +115,7 @@ def _build_columns(
         "latency_s": [_round(best.latency_s) for best in bests],
         "max_batch": [result.max_batch for result in results],
         "doubts": {str(n): doubts for n, r in enumerate(results) if (doubts := list_doubts(r))},
+        "quotes": {str(n): r.quotes for n, r in enumerate(results) if list_doubts(r) and r.quotes},
         # Above the peak of the precision that the publication states.
         "mislabelled": [n for n, r in enumerate(results) if THROUGHPUT_ABOVE_PEAK in r.doubts],
     }

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from reporting.report_table import Column, ReportTable
 from reporting.sections.cells import BundleLink, Cells
 from reporting.trends.own import OwnBoard, OwnModel
+from reporting.trends.printed import build_edge_table, build_speedup_table
 from rules.studies.metrics.fits import Coefficient
 from rules.studies.trends.checks import recompute_checks
 from rules.studies.trends.estimators import TrendEstimate
@@ -29,6 +30,8 @@ def build_tables(
         "models": _build_model_table(study, figures),
         "boards": _build_board_table(study),
         "checks": _build_check_table(study, figures),
+        "speedups": build_speedup_table(study),
+        "edge": build_edge_table(study),
     }
     return {name: table for name, table in tables.items() if table.rows}
 

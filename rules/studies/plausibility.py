@@ -24,8 +24,8 @@ ENERGY_APART_FROM_TWIN = "Y104"
 CAP_TOLERANCE = 1.02
 """A board keeps its cap up to this factor of it, as in runs (`cap_tolerance` of the protocol)."""
 LOW_SHARE_OF_CAP = 0.5
-"""Published power below this share of the cap is doubtful: without samples, nothing shows whether
-the model left the board idle or the reading failed."""
+"""Published power below this share of the cap is worth a look: without samples, nothing shows
+whether the model left the board idle or the reading failed."""
 EQUAL_THROUGHPUT = 0.05
 """Twins have equal throughput if it differs by at most this share."""
 POWER_APART = 0.1
@@ -88,9 +88,10 @@ def find_costly_twins(groups: Sequence[Hashable], twins: Sequence[Observation]) 
 
 
 def find_doubts(results: Sequence[ModelResult]) -> tuple[tuple[str, ...], ...]:
-    """The ids of the rules that doubt each published result, in the order of the results.
+    """The ids of the rules that find each published result, in the order of the results.
 
-    The precision that the publication states counts.
+    The precision that the publication states counts. `rules.studies.objections` decides which
+    findings mark a row.
     """
     doubts: list[list[str]] = [[] for _ in results]
     for number, result in enumerate(results):

@@ -2,7 +2,7 @@
 `published-study-1`)."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from rules.bundle_format.records import Json
 from rules.bundle_format.study_records import PUBLISHED_STUDY_FORMAT
 from rules.rule_ids import SCHEMA_VIOLATED
 from rules.studies.models import classify
-from rules.studies.plausibility import find_doubts
+from rules.studies.objections import mark_doubts, parse_objections
 from rules.studies.results import BatchFigures, ModelResult, Setup
 
 _ADVICE = "The columns do not belong together. Make the file again from its source."
@@ -46,7 +46,7 @@ class PublishedStudy:
     notes: tuple[str, ...]
     results: tuple[ModelResult, ...]
     """In the order of the setups, and of the models within a setup. A model without a result on a
-    setup is absent. The rules of studies doubt some (`ModelResult.doubts`)."""
+    setup is absent. Some carry an objection with a quotation (`ModelResult.doubts`)."""
 
 
 def read_published_study(path: Path) -> PublishedStudy:
@@ -59,13 +59,13 @@ def parse_published_study(name: str, document: Json) -> PublishedStudy:
     """The study in a document that is valid by its schema, read from the file `name`. Raises
     Refused if its columns do not belong together."""
     _check_columns(name, document)
-    results = [
-        result for i in range(len(document["setups"])) for result in _parse_setup(name, document, i)
-    ]
-    doubted = tuple(
-        replace(result, doubts=doubts)
-        for result, doubts in zip(results, find_doubts(results), strict=True)
-    )
+    setups = range(len(document["setups"]))
+    by_place = {
+        (setup, model): result
+        for setup in setups
+        for model, result in _parse_setup(name, document, setup)
+    }
+    results = mark_doubts(list(by_place.values()), list(by_place), parse_objections(document))
     return PublishedStudy(
         document["id"],
         document["title"],
@@ -74,7 +74,7 @@ def parse_published_study(name: str, document: Json) -> PublishedStudy:
         document["url"],
         parse_source(document),
         tuple(document["notes"]),
-        doubted,
+        results,
     )
 
 
@@ -131,8 +131,9 @@ def _list_columns(document: Json) -> Iterator[tuple[str, list[Any]]]:
                 yield f"{pointer}/{key}", column
 
 
-def _parse_setup(name: str, document: Json, number: int) -> Iterator[ModelResult]:
-    """The results on one setup. Raises Refused for a result that is not complete."""
+def _parse_setup(name: str, document: Json, number: int) -> Iterator[tuple[int, ModelResult]]:
+    """The results on one setup, each with the number of its model. Raises Refused for a result that
+    is not complete."""
     record, models = document["setups"][number], document["models"]
     setup = Setup(
         document["id"],
@@ -163,7 +164,7 @@ def _parse_setup(name: str, document: Json, number: int) -> Iterator[ModelResult
         batch = figures["batch"][i] or max(1, round(images_per_s * latency_s))
         best = BatchFigures(batch, images_per_s, joules, images_per_s * joules, latency_s=latency_s)
         architecture, _, tag = model.partition(".")
-        yield ModelResult(
+        result = ModelResult(
             setup,
             architecture,
             tag or None,
@@ -180,3 +181,4 @@ def _parse_setup(name: str, document: Json, number: int) -> Iterator[ModelResult
                 if column[i] is not None
             },
         )
+        yield i, result

@@ -71,3 +71,5 @@ class ModelResult:
     best weights for this architecture and size."""
     doubts: tuple[str, ...] = ()
     """Ids of the rules that doubt the result."""
+    quotes: tuple[str, ...] = ()
+    """What the doubts rest on, quoted from the publication; empty without a doubt."""

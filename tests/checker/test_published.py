@@ -10,6 +10,7 @@ from jsonschema import Draft202012Validator
 from checker.judging.bundle_judge import judge_published
 from reporting.paper import Paper
 from reporting.results_model import build_published_rows
+from rules.boards import find_board
 from rules.metrics import run as metrics
 from rules.workloads import Size, workloads
 
@@ -174,3 +175,59 @@ def test_a_file_without_figures_is_refused(key: str, tmp_path: Path) -> None:
     assert {finding.rule for finding in judge_published(path).findings} == {"S107"}
     path.write_text(json.dumps(MAYR | {key: []}), encoding="utf-8")
     assert {finding.rule for finding in judge_published(path).findings} == {"S107"}
+
+
+NAMES = {
+    "resnet50-train": "ResNet-50",
+    "vitl16-train": "ViT-L/16",
+    "sd2-train": "Stable Diffusion v2, with VAE and text encoder",
+    "llama3-8b-pretrain": "LLaMA pre-training, read per GPU",
+    "llama3-8b-serve": "LLaMA serving, with the requests of this project",
+}
+
+
+def test_page_has_the_shares_of_the_peak() -> None:
+    """Computed from the rows and the FLOPs of the workloads, digit by digit."""
+    shares: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for row in MAYR["rows"]:
+        board = find_board(row["accelerator"])
+        assert board is not None
+        rate, size = row["items_per_s_per_accelerator"], workloads()[row["workload"]].full
+        share = metrics.min_peak_share(rate, size, board.peak_tflops["bf16"])
+        shares[row["workload"]][row["accelerator"]].append(100 * share)
+    page = (ROOT / "submissions/published/README.md").read_text(encoding="utf-8")
+    for workload, by_board in shares.items():
+        cells = [f"{min(v):.1f}\u2013{max(v):.1f}" for v in by_board.values()]
+        assert f"\n| {NAMES[workload]} | {' | '.join(cells)} |\n" in page
+
+
+def test_page_has_the_range_of_the_impossible_rows_with_both_lengths() -> None:
+    size = workloads()["llama3-8b-pretrain"].full
+    rates = [
+        row.items_per_s_per_accelerator.value
+        for row in build_published_rows(PAPER)
+        if row.implausible
+    ]
+    text = (ROOT / "submissions/published/README.md").read_text(encoding="utf-8")
+    page = " ".join(text.split())
+    assert size.min_flops_per_item == 48.25e9
+    for flops in (size.min_flops_per_item, 45.43e9):
+        percent = [100 * rate * flops / 989e12 for rate in (min(rates), max(rates))]
+        assert f"{percent[0]:.0f} to {percent[1]:.0f} %" in page
+        assert percent[0] > 100
+        assert f"{flops / 1e9:.2f} GFLOP" in page
+
+
+def test_page_has_the_work_per_joule_of_pre_training_below_the_peak() -> None:
+    flops = workloads()["llama3-8b-pretrain"].full.min_flops_per_item
+    assert flops is not None
+    per_joule = [
+        row["items_per_s_per_accelerator"] * flops / row["cap_w"] / 1e12
+        for row in MAYR["rows"]
+        if row["workload"] == "llama3-8b-pretrain"
+        and row["accelerator"] != "MI300X"
+        and row["cap_w"] <= 300
+    ]
+    text = f"need {min(per_joule):.1f} to {max(per_joule):.1f} TFLOP per joule"
+    page = (ROOT / "submissions/published/README.md").read_text(encoding="utf-8")
+    assert len(per_joule) == 4 and text in page

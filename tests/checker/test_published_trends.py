@@ -151,6 +151,7 @@ def test_script_makes_the_document_from_the_transcription(tmp_path: Path) -> Non
     assert (model.gflops, model.gflops_estimated, model.released) == (None, True, None)
     assert (model.status, model.note) == ("doubtful", "lost")
     assert study.boards[0].gflops_per_w == 10 and study.edge_devices[0].board is None
+    assert (study.edge_devices[0].year, study.edge_devices[0].kind) == (2018, "GPU")
 
 
 def test_script_writes_the_committed_form(document: Document) -> None:

@@ -46,13 +46,21 @@ def test_page_of_simulated_sweeps_has_differences_peaks_and_marks(
         300,
     )
     text = "\n".join(
-        script_module.render_page([sweep, replace(sweep, board="MI300X", stated_peak_w=None)])
+        script_module.render_page(
+            [
+                sweep,
+                replace(sweep, board="MI300X", stated_peak_w=None),
+                replace(sweep, board="H200", stated_peak_w=400),
+            ]
+        )
     )
     prose = " ".join(text.split())  # its lines are wrapped
-    assert "at most 10.0 %" in prose and "1 of 1 efficiency peaks" in prose
-    assert "6 runs" in prose and "make simulated-sweep" in prose
+    assert "at most 10.0 %" in prose and "1 of 1 efficiency peaks that" in prose
+    assert '"for most workloads": 0 of 1 other peaks' in prose
+    assert "9 runs" in prose and "make simulated-sweep" in prose
     assert "| H100 | resnet50-train | 200 to 400 | 200 | 300 | 300 | 0.5 | 10.0 |" in text
     assert "| MI300X | resnet50-train | 200 to 400 | 200 | not stated | 300 | 0.5 | 10.0 |" in text
+    assert "| 200 | 400 for most workloads | 300 | 0.5 | 10.0 |" in text
 
 
 def test_every_published_row_of_the_five_workloads_is_in_a_simulated_sweep(
@@ -60,7 +68,8 @@ def test_every_published_row_of_the_five_workloads_is_in_a_simulated_sweep(
 ) -> None:
     swept = list(script_module.read_sweeps())
     assert len(swept) == 15 and sum(len(sweep.published) for sweep in swept) == 95
-    assert sum(sweep.stated_peak_w is not None for sweep in swept) == 10
+    stated = [sweep for sweep in swept if sweep.stated_peak_w is not None]
+    assert (len(stated), sum(sweep.is_one_of_most for sweep in stated)) == (10, 4)
 
 
 def test_simulated_sweep_that_has_a_plan_goes_on_with_it(

@@ -145,6 +145,19 @@ def test_page_and_json_have_the_figures_of_the_rules() -> None:
     assert shown["n"] == 10
 
 
+def test_page_shows_every_transcribed_table() -> None:
+    study = read_trends_study(TRENDS)
+    page = build_trends_page(Collected([], [], [], [], [], trends=study), Path("report.html"))
+    assert page is not None
+    speedups, edge = page.tables["speedups"].rows, page.tables["edge"].rows
+    assert len(speedups) == len(study.speedups) == 58
+    assert [(row["table"], row["year"]) for row in edge].count(("L.12", "2018")) == 5
+    assert {row["table"] for row in edge} == {"L.12", "L.13"} and len(edge) == 23 + 7
+    (nano,) = [row for row in edge if row["subject"] == "NVIDIA Jetson Nano"]
+    assert (nano["year"], nano["throughput"], nano["power"]) == ("2019", 42.65, 10.0)
+    assert nano["energy_per_image"] == 0.238 and "0.2345" in str(nano["note"])
+
+
 def test_report_writes_the_page_beside_the_main_page(tmp_path: Path) -> None:
     out, tables = tmp_path / "report.html", tmp_path / "tables"
     result = CliRunner().invoke(main, [str(TRENDS), "-o", str(out), "--tables", str(tables)])

@@ -14,7 +14,7 @@
       setup, model, imagesPerS, joules, accuracy: null, lostToEnergy: 0, lostToAccuracy: 0, score: 0, rank: null,
       name: nameModel(model), searchText: `${nameModel(model)}@${models.size[model]}`.toLowerCase(), size: models.size[model], class: models.class[model],
       batch: value("batch"), maxBatch: value("max_batch"), watts: joules * imagesPerS, latencyS: value("latency_s"),
-      joulesLow: value("joules_low"), joulesHigh: value("joules_high"), doubts: columns.doubts[n] ?? [],
+      joulesLow: value("joules_low"), joulesHigh: value("joules_high"), doubts: columns.doubts[n] ?? [], quotes: columns.quotes?.[n] ?? [],
       isMislabelled: columns.mislabelled.includes(n),
       ladder: columns.ladder ? readLadder(study.ladders[columns.ladder[n]], columns.ladder_images_per_s[n], columns.ladder_joules[n]) : [],
     };

@@ -22,6 +22,7 @@
       ["batch", String(row.batch)], ["power", `${number(row.watts, 3)} W`],
       ...(row.rank ? [["score", `${fixed(row.score, 2)}, rank ${row.rank}`]] : []),
       ...(row.doubts.length ? [["doubted by", row.doubts.join(", ")]] : []),
+      ...row.quotes.map((quote) => ["quoted", quote]),
       ...(row.isMislabelled ? [["remark", `above the peak of ${setup.claimed_precision}, the precision that the source states`]] : []),
     ];
   }

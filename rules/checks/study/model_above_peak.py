@@ -14,10 +14,11 @@ Declare the precision that ran, and measure again. PyTorch computes the convolut
 models in TF32 unless `torch.backends.cudnn.allow_tf32` is off.
 
 ## Source
-Section "bounds" of the protocol. In the results that Yang, Adámek and Armour released, stated as
-FP32, the rule finds 422 of 1 435 on the A100 and 72 of 1 435 on the H100 with PyTorch, and none of
-2 810 with TensorRT. A claim of a lower precision than the true one stays below its peak: this rule
-does not find it.
+Section "bounds" of the protocol. In the results that Yang, Adámek and Armour released, 422 of 1 435
+on the A100 and 72 of 1 435 on the H100 with PyTorch are above the FP32 peak, and none is above the
+TF32 peak. The paper names no precision, and the released code has `torch.float32`, so the rule
+doubts none of them. A claim of a lower precision than the true one stays below its peak: this rule
+does not find it. The rule doubts published rows only by a claim that their file quotes.
 """
 
 from collections.abc import Iterator

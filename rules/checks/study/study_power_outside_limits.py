@@ -19,8 +19,8 @@ their limits are half of the cap and 102 % of it. In the results that Yang, Adá
 released, 27 of 1 435 on the H100 with PyTorch are below half, 8 of 1 435 on the A100 with PyTorch,
 and with TensorRT 4 and 6 of 1 405. Three on the A100 with TensorRT are above the cap. Four models
 (efficientformerv2) are below half on both boards with PyTorch and seven (lambda_resnet,
-lamhalobotnet, tf_efficientnet_cc) with TensorRT, so their low power may be true. A flag says that
-the publication alone does not decide.
+lamhalobotnet, tf_efficientnet_cc) with TensorRT, so their low power may be true. The publication
+alone does not decide, so these rows carry no mark.
 """
 
 import math

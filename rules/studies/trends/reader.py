@@ -73,10 +73,11 @@ def _check_efficiencies(name: str, document: Json) -> None:
 
 
 def _parse_rows(name: str, document: Json, key: str, record: type[_Row]) -> Iterator[_Row]:
-    """The rows of one table. The fields of `record` are the keys of a row."""
+    """The rows of one table. The fields of `record` are the keys of a row; a key that may be absent
+    is then None."""
     keys = [field.name for field in fields(record)]  # type: ignore[arg-type]
     for number, row in enumerate(document[key]):
-        values: dict[str, Any] = {k: row[k] for k in keys}
+        values: dict[str, Any] = {k: row.get(k) for k in keys}
         for date_key in _DATES:
             if values.get(date_key) is not None:
                 values[date_key] = _parse_date(name, f"/{key}/{number}/{date_key}", row[date_key])

@@ -86,6 +86,10 @@ class PrintedFigure:
     value: float
     unit: str
     note: str | None
+    year: int | None
+    """Of the device, as the table states it; None if it states none."""
+    kind: str | None
+    """What the device is, as the table states it."""
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from rules.protocol import CURRENT
 ROOT = Path(__file__).parents[3]
 ROWS = json.loads((ROOT / "submissions/published/mayr2026.json").read_text())["rows"]
 CURVES = sorted({(row["accelerator"], row["workload"]) for row in ROWS})
-STATED_PEAKS_W = {  # Mayr et al. 2026, section 5; none is stated of the MI300X
+STATED_PEAKS_W = {  # Mayr et al. 2026, section 5: six named, four "for most workloads" (H200)
     ("H100", "resnet50-train"): 300,
     ("H100", "sd2-train"): 300,
     ("H100", "llama3-8b-serve"): 300,

@@ -48,6 +48,10 @@ def test_study_has_every_row_with_its_status(study: TrendsStudy) -> None:
     assert len(study.boards) == 86 and len(study.vision_models) == 94
     assert (len(study.language_models), len(study.speedups)) == (19, 58)
     assert (len(study.energy_checks), len(study.edge_devices)) == (42, 44)
+    years = {(row.subject, row.year, row.kind) for row in study.edge_devices}
+    assert len(years) == 23 + 7 and all(year and kind for _, year, kind in years)
+    assert {("Kneron", 2018, "Edge AI Accelerator"), ("Nvidia T4", 2018, "GPU")} <= years
+    assert ("NVIDIA Orin (MaxQ, TensorRT)", 2022, "Edge system") in years
     statuses = Counter(model.status for model in study.vision_models)
     assert statuses == {"ok": 73, "glitch_fixed": 11, "doubtful": 8, "inferred": 2}
     assert Counter(board.status for board in study.boards) == {"ok": 84, "doubtful": 2}

@@ -25,7 +25,7 @@ IMAGE_SETS = ("imagenet", "imagenet-real")
 
 
 def read_published_models() -> PublishedStudy:
-    """A quarter of the published models, those with failed power readings among them."""
+    """A quarter of the published models, those with doubtful energy among them."""
     study = read_published_study(PUBLISHED)
     doubtful = {name_model(r) for r in study.results if r.doubts and not keep_sound([r])}
     names = sorted({name_model(result) for result in study.results})
@@ -89,8 +89,10 @@ def read_selection(page: Any) -> dict[str, Any]:
     """The ranked rows, the doubtful rows and the fronts that the page shows."""
     selection: dict[str, Any] = page.evaluate("""() => {
       const { shown, doubted, fronts } = window.wattmark.selection;
-      const copy = (rows) => rows.map(({ name, size, joules, score, rank, doubts, ladder }) => (
-        { name, size, joules, score, rank, doubts, batches: ladder.length }
+      const copy = (rows) => rows.map((
+        { name, size, joules, score, rank, doubts, quotes, ladder }
+      ) => (
+        { name, size, joules, score, rank, doubts, quotes, batches: ladder.length }
       ));
       return { shown: copy(shown), doubted: copy(doubted), fronts: fronts.map(copy) };
     }""")

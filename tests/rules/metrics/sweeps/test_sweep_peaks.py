@@ -191,7 +191,7 @@ def test_sweep_without_a_peak_is_an_error(peak: object, runs: list[Point], says:
         peak(runs)
 
 
-# The ten peaks that Mayr et al. 2026 state in section 5
+# Mayr et al. 2026, section 5: six named peaks, and four of "most workloads" on the H200
 
 STATED_PEAKS_W = {
     ("resnet50-train", "H100"): 300,
