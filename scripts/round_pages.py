@@ -1,6 +1,6 @@
 """Write what the pages show of the committed round: tables, and the outputs of commands.
 
-    python scripts/round_pages.py            writes all
+    python scripts/round_pages.py            writes all, in one to two minutes
     python scripts/round_pages.py --check    fails if a page is not current
 
 A table stands between the lines `<!-- begin NAME -->` and `<!-- end NAME -->`; `TABLES` has what
@@ -24,10 +24,11 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks"), str(ROOT / "tests")]
+sys.path[:0] = [str(ROOT / name) for name in ("", "benchmarks", "benchmarks/node_power", "tests")]
 
 import agreement  # noqa: E402
 import batch_lengths  # noqa: E402
+import node_clocks  # noqa: E402
 import round_runs  # noqa: E402
 from round_runs import CommittedRun  # noqa: E402
 from support.console.blocks import GAP, PAGES, match_lines  # noqa: E402
@@ -67,6 +68,7 @@ TABLES: dict[str, dict[str, Callable[[Sequence[CommittedRun]], str]]] = {
     "docs/measurement.md": {
         "agreement": render_agreement,
         "batch lengths": render_batch_lengths,
+        "node clocks": lambda _: node_clocks.render_table(),
     },
 }
 """The generated tables of each page by name."""

@@ -71,10 +71,6 @@ def test_what_scripts_import_from_the_project_is_there(script: Path) -> None:
                     importlib.import_module(f"{node.module}.{alias.name}")
 
 
-def test_placed_clocks_of_simulated_nodes_are_in_the_page() -> None:
-    run_benchmark("node_power/node_clocks.py", "--check")
-
-
 def test_the_worker_of_studies_runs_a_model() -> None:
     words = "--device cpu --models test_resnet@32 --engines eager,cudagraph --precisions fp32"
     printed = run_benchmark(
