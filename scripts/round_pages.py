@@ -42,6 +42,7 @@ _CODE = re.compile(r"^```python\n(.*?)^```\n\n```text\n(.*?)^```$", re.M | re.S)
 
 
 def frames_of(run: CommittedRun) -> EvidenceFrames:
+    assert run.bundle.evidence is not None
     return EvidenceFrames.of(run.bundle.evidence)
 
 

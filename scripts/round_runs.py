@@ -92,14 +92,15 @@ class CommittedRun:
 
     @cached_property
     def order(self) -> tuple[object, ...]:
-        """Workloads and variants as they are defined, then kind of board, batch and time."""
-        variants = list(workloads()[self.workload].variants)
+        """Workloads and variants as they are defined, then kind of board, batch, cap and time."""
+        variants = [*workloads()[self.workload].variants, self.bundle.variant]
         return (
             list(workloads()).index(self.workload),
             variants.index(self.bundle.variant),
             self.kind,
             str(self.configuration["options"]),
             self.bundle.batch_size,
+            self.bundle.cap_w or 0.0,
             self.started_at,
         )
 
@@ -287,17 +288,22 @@ def render_board_ratios(runs: Sequence[CommittedRun]) -> str:
     by_board: dict[tuple[str, str], list[CommittedRun]] = defaultdict(list)
     for run in runs:
         if run.accelerators == 1 and not run.is_control:
-            by_setting[run.setting].add(run.board)
-            by_board[run.workload, run.board].append(run)
+            (uuid,) = run.bundle.accelerator_ranks
+            by_setting[run.setting].add(uuid)
+            by_board[run.workload, uuid].append(run)
     heads = "workload | board | run | against | items/s | J/item"
     rows = []
-    for (workload, board), on_board in by_board.items():
+    for (workload, _), on_board in by_board.items():
         tuned = [run for run in on_board if run.bundle.variant == "tuned"]
         if not tuned:
             continue
-        reference = max(tuned, key=lambda run: (len(by_setting[run.setting]), run.order))
+        # Of settings on equally many boards, that at the highest cap.
+        reference = max(
+            tuned,
+            key=lambda run: (len(by_setting[run.setting]), run.bundle.cap_w or 0.0, run.order),
+        )
         for cells in list_ratios(on_board, reference, older):
-            rows.append((workload, board, *cells))
+            rows.append((workload, reference.board, *cells))
     return render_table(heads.split(" | "), rows)
 
 

@@ -107,6 +107,14 @@ def test_older_recipes_and_intervals_of_runs() -> None:
         assert run.headline.items_per_s.half_width >= stated.half_width
 
 
+def test_equal_digits_mean_the_same_board() -> None:
+    boards = {run.board: run.bundle.accelerator_ranks.keys() for run in read_runs()}
+    single = [uuids for uuids in boards.values() if len(uuids) == 1]
+    assert len(single) == len(set().union(*single)) > 40
+    for run in read_runs():
+        assert boards[run.board] == run.bundle.accelerator_ranks.keys()
+
+
 def test_ratios_on_one_board_are_against_tuned_runs() -> None:
     script = load_script()
     rows = [
