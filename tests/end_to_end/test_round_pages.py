@@ -110,7 +110,7 @@ def test_older_recipes_and_intervals_of_runs() -> None:
 def test_equal_digits_mean_the_same_board() -> None:
     boards = {run.board: run.bundle.accelerator_ranks.keys() for run in read_runs()}
     single = [uuids for uuids in boards.values() if len(uuids) == 1]
-    assert len(single) == len(set().union(*single)) > 40
+    assert len(single) == len(set().union(*single)) > 30
     for run in read_runs():
         assert boards[run.board] == run.bundle.accelerator_ranks.keys()
 
