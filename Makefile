@@ -22,7 +22,7 @@ PYTEST := 'pytest<9.2'
 WORKERS := $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 2)')
 
 
-.PHONY: demo simulated-sweep rule check-rule test test-core test-kill test-site docs setup clean $(STACKS:%=test-%)
+.PHONY: demo simulated-sweep pages rule check-rule test test-core test-kill test-site docs setup clean $(STACKS:%=test-%)
 
 demo: setup
 	PATH="$(CURDIR)/$(BIN):$$PATH" scripts/demo.sh
@@ -32,6 +32,12 @@ rule: setup
 
 check-rule: setup
 	$(BIN)/python scripts/check_rule.py "$(NAME)"
+
+# The pages that are generated from rules, schemas and the committed round. docs/development.md lists what takes longer.
+pages: setup
+	$(BIN)/python scripts/rule_pages.py
+	$(BIN)/python scripts/bundle_fields.py
+	$(BIN)/python scripts/round_pages.py
 
 simulated-sweep: setup
 	$(BIN)/python scripts/simulated_sweep.py

@@ -1,4 +1,5 @@
-"""How well the ways of measuring agree in bundles: the tables of docs/measurement.md.
+"""How well the ways of measuring agree in bundles: the table of docs/measurement.md, which
+`scripts/round_pages.py` writes.
 
     python benchmarks/agreement.py submissions/reference/*/*/
 
@@ -9,6 +10,7 @@ sampler's intervals and misses.
 """
 
 import sys
+from collections.abc import Iterable
 
 import numpy as np
 from measured_runs import read_runs
@@ -83,44 +85,60 @@ COLUMNS = (
 )
 
 
+def render_row(evidence: EvidenceFrames) -> str:
+    """The row of a run."""
+    parts = [
+        p
+        for p in split_into_parts(
+            evidence.result, table_of(evidence.samples), table_of(evidence.batches)
+        )
+        if p.epoch > 0
+    ]
+    power_w = np.concatenate([p.column("power_mw") for p in parts]) / 1e3
+    average_w = np.concatenate([p.column("power_avg_mw") for p in parts]) / 1e3
+    first_board = evidence.samples[
+        evidence.samples["accelerator"] == evidence.result["ranks"][0]["accelerators"][0]
+    ]
+    epoch_samples = first_board[
+        first_board["read_ns"].between(
+            evidence.batches["start_ns"].min(), evidence.batches["end_ns"].max()
+        )
+    ]
+    interval_ms = np.diff(epoch_samples["read_ns"]) / 1e6
+    instantaneous, averaged = (
+        compare_with_counter(evidence, "power_mw"),
+        compare_with_counter(evidence, "power_avg_mw"),
+    )
+    cells = (
+        name_run(evidence),
+        *(f"{percent:+.2f}" for percent in (*instantaneous, *averaged)),
+        f"{power_w.mean():.0f}, {power_w.std():.0f}, {power_w.min():.0f} to {power_w.max():.0f}",
+        format_phase_share(evidence),
+        f"{average_w.max():.0f}",
+        ", ".join(f"{np.percentile(interval_ms, q):.2f}" for q in (1, 50, 99, 100)),
+        str(evidence.result["sampling"]["missed"]),
+    )
+    return f"| {' | '.join(cells)} |"
+
+
+def name_run(evidence: EvidenceFrames) -> str:
+    """Workload, variant, number of boards and batch size, and the end of the id of the run."""
+    result = evidence.result
+    settings = result["settings"]
+    return (
+        f"{result['workload']} {result['implementation']['variant']} x{settings['accelerators']}, "
+        f"batch {settings['batch_size']}, `{result['run_id'][-6:]}`"
+    )
+
+
+def render_table(evidences: Iterable[EvidenceFrames]) -> str:
+    """A row for each run."""
+    lines = [f"| {' | '.join(COLUMNS)} |", f"|{'---|' * len(COLUMNS)}"]
+    return "\n".join([*lines, *map(render_row, evidences)])
+
+
 def main() -> None:
-    print(f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}")
-    for _, evidence in read_runs(sys.argv[1:]):
-        parts = [
-            p
-            for p in split_into_parts(
-                evidence.result, table_of(evidence.samples), table_of(evidence.batches)
-            )
-            if p.epoch > 0
-        ]
-        power_w = np.concatenate([p.column("power_mw") for p in parts]) / 1e3
-        average_w = np.concatenate([p.column("power_avg_mw") for p in parts]) / 1e3
-        first_board = evidence.samples[
-            evidence.samples["accelerator"] == evidence.result["ranks"][0]["accelerators"][0]
-        ]
-        epoch_samples = first_board[
-            first_board["read_ns"].between(
-                evidence.batches["start_ns"].min(), evidence.batches["end_ns"].max()
-            )
-        ]
-        interval_ms = np.diff(epoch_samples["read_ns"]) / 1e6
-        instantaneous, averaged = (
-            compare_with_counter(evidence, "power_mw"),
-            compare_with_counter(evidence, "power_avg_mw"),
-        )
-        result = evidence.result
-        print(
-            f"| {result['workload']} {result['implementation']['variant']} "
-            f"x{result['settings']['accelerators']} "
-            f"| {instantaneous[0]:+.2f} | {instantaneous[1]:+.2f} "
-            f"| {averaged[0]:+.2f} | {averaged[1]:+.2f} "
-            f"| {power_w.mean():.0f}, {power_w.std():.0f}, "
-            f"{power_w.min():.0f} to {power_w.max():.0f} "
-            f"| {format_phase_share(evidence)} "
-            f"| {average_w.max():.0f} "
-            f"| {', '.join(f'{np.percentile(interval_ms, q):.2f}' for q in (1, 50, 99, 100))} "
-            f"| {result['sampling']['missed']} |"
-        )
+    print(render_table(evidence for _, evidence in read_runs(sys.argv[1:])))
 
 
 if __name__ == "__main__":

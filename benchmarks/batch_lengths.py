@@ -1,4 +1,5 @@
-"""Power against the energy counter by the length of a batch: the table of docs/measurement.md.
+"""Power against the energy counter by the length of a batch: the table of docs/measurement.md,
+which `scripts/round_pages.py` writes for some lengths.
 
     python benchmarks/batch_lengths.py submissions/reference/*/*/ submissions/reproduction/*/*/
 
@@ -10,6 +11,8 @@ out.
 
 import sys
 from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 from statistics import median
 
 from measured_runs import read_runs
@@ -20,6 +23,7 @@ from rules.testing.frames import EvidenceFrames, table_of
 
 MIN_EPOCHS = 8
 COLUMNS = ("power_avg_mw", "power_mw")
+HEAD = "| batch, ms | epochs | runs | averaged power % | readings % |\n|---|---|---|---|---|"
 
 
 def list_scored_parts(evidence: EvidenceFrames, column: str) -> list[Part]:
@@ -28,9 +32,10 @@ def list_scored_parts(evidence: EvidenceFrames, column: str) -> list[Part]:
     return [part for part in parts if part.epoch > 0 and part.energy_j_counter]
 
 
-def main() -> None:
+def render_rows(evidences: Iterable[tuple[Path, EvidenceFrames]]) -> Iterator[tuple[int, str]]:
+    """The length of the batches in ms and the row of each length."""
     epochs: dict[int, list[tuple[str, list[float]]]] = defaultdict(list)
-    for path, evidence in read_runs(sys.argv[1:]):
+    for path, evidence in evidences:
         boards = [board for node in evidence.system["nodes"] for board in node["accelerators"]]
         is_h200 = all("H200" in board["name"] for board in boards)
         if evidence.requests is not None or not is_h200:
@@ -43,14 +48,20 @@ def main() -> None:
             ]
             length_ms = 1e3 * parts[0].active_s / batches
             epochs[round(length_ms)].append((path.name, percents))
-    print("| batch, ms | epochs | runs | averaged power % | readings % |\n|---|---|---|---|---|")
     for length_ms, rows in sorted(epochs.items()):
         if len(rows) >= MIN_EPOCHS:
             averaged, instantaneous = (median(row[1][n] for row in rows) for n in range(2))
-            print(
+            yield (
+                length_ms,
                 f"| {length_ms} | {len(rows)} | {len({name for name, _ in rows})} "
-                f"| {averaged:+.2f} | {instantaneous:+.2f} |"
+                f"| {averaged:+.2f} | {instantaneous:+.2f} |",
             )
+
+
+def main() -> None:
+    print(HEAD)
+    for _, row in render_rows(read_runs(sys.argv[1:])):
+        print(row)
 
 
 if __name__ == "__main__":

@@ -1,15 +1,12 @@
 """How well the clock of a node meter is placed on simulated nodes around the committed traces: the
-table of docs/measurement.md.
+table of docs/measurement.md, which `scripts/round_pages.py` writes.
 
-    python benchmarks/node_power/node_clocks.py            prints the table
-    python benchmarks/node_power/node_clocks.py --write    writes it into the page
-    python benchmarks/node_power/node_clocks.py --check    fails if the page has another table
+    python benchmarks/node_power/node_clocks.py
 
-It takes about ten seconds. Each node and meter is simulated around every committed trace, with
+It takes half a minute. Each node and meter is simulated around every committed trace, with
 clocks that are up to 30 s off and drift by 50 ppm.
 """
 
-import argparse
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -28,8 +25,6 @@ from support.rules.simulated_nodes import (  # noqa: E402
     read_committed_traces,
 )
 
-PAGE = ROOT / "docs" / "measurement.md"
-BEGIN, END = "<!-- begin node clocks -->", "<!-- end node clocks -->"
 SEEDS = {1: 3, 2: 10, 4: 10}
 """How many nodes are simulated around each trace, by its number of boards."""
 HEADS = (
@@ -77,24 +72,5 @@ def _summarise(places: Sequence[Place]) -> Iterator[str]:
     yield f"{max(undecided_s):.2f}" if undecided_s else "none"
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description="How well the clock of a node meter is placed.")
-    mode = parser.add_mutually_exclusive_group()
-    mode.add_argument("--write", action="store_true", help=f"write the table into {PAGE.name}")
-    mode.add_argument("--check", action="store_true", help=f"fail if {PAGE.name} has another table")
-    options = parser.parse_args()
-    table = render_table()
-    if not options.write and not options.check:
-        print(table)
-        return
-    page = PAGE.read_text(encoding="utf-8")
-    before, rest = page.split(BEGIN)
-    filled = f"{before}{BEGIN}\n{table}\n{END}{rest.split(END)[1]}"
-    if options.write:
-        PAGE.write_text(filled, encoding="utf-8")
-    elif filled != page:
-        sys.exit(f"{PAGE}: run python benchmarks/node_power/node_clocks.py --write")
-
-
 if __name__ == "__main__":
-    main()
+    print(render_table())

@@ -1,5 +1,4 @@
-"""The scripts in benchmarks/: those that take long do their work in small, and the figures of
-measured runs that docs/ gives are what they print of the committed bundles."""
+"""The scripts in benchmarks/: those that take long do their work in small."""
 
 import ast
 import importlib
@@ -14,7 +13,6 @@ import pytest
 from support.console.blocks import list_blocks
 
 ROOT = Path(__file__).parents[2]
-MEASURED = sorted(result.parent for result in (ROOT / "submissions/reference").rglob("result.json"))
 
 
 def run_benchmark(script: str, *arguments: object) -> str:
@@ -71,65 +69,6 @@ def test_what_scripts_import_from_the_project_is_there(script: Path) -> None:
             for alias in node.names:
                 if not hasattr(module, alias.name):
                     importlib.import_module(f"{node.module}.{alias.name}")
-
-
-def read_rows(script: str) -> list[list[str]]:
-    """The cells of the rows that the script prints, heads left out."""
-    lines = [
-        line.strip("| ").split(" | ")
-        for line in run_benchmark(script, *MEASURED).splitlines()
-        if line.startswith("| ")
-    ]
-    return [cells for cells in lines if cells[0] != "run"]
-
-
-def test_agreement_of_each_run_is_in_the_page() -> None:
-    page = (ROOT / "docs/measurement.md").read_text()
-    printed = read_rows("agreement.py")
-    assert len(printed) == len(MEASURED)
-    for name, *figures in printed:
-        assert f"| {' | '.join(figures)} |" in page, name
-
-
-def test_throughput_of_each_run_is_in_the_page() -> None:
-    page = (ROOT / "docs/performance.md").read_text()
-    printed = read_rows("reached.py")
-    several = [path for path in MEASURED if path.parent.name in ("h200x2", "h200x4")]
-    assert len(printed) == len(MEASURED) + len(several)
-    for name, *figures in printed[: len(MEASURED)]:
-        items_per_s, watts = figures[2].partition(" (")[0], figures[3]
-        assert f"| {items_per_s}" in page and f" {watts} |" in page, name
-    for name, per_accelerator, of_one, efficiency, *_ in printed[len(MEASURED) :]:
-        assert f" {per_accelerator} " in page, name
-        assert f" {of_one} | {efficiency} " in page, name
-
-
-def test_ratios_of_runs_on_one_board_are_in_the_page() -> None:
-    page = (ROOT / "docs/performance.md").read_text().replace("\u2212", "-")
-    batches = [256, 512, 1024, 1536, 3072]
-    rows = {name: figures for name, *figures in read_rows("board_ratios.py")}
-    for batch in batches:
-        *_, items_per_s, joules_per_item = rows[f"resnet50-train tuned {batch}"]
-        assert f"| {items_per_s} | {joules_per_item} |" in page, batch
-    *_, items_per_s, joules_per_item = rows["resnet50-train s2d 2048"]
-    assert f"{items_per_s[1:]} more than `tuned`" in page and items_per_s.startswith("+")
-    assert f"{joules_per_item[1:]} less energy per image" in page
-    assert joules_per_item.startswith("-")
-
-
-def test_power_by_the_length_of_a_batch_is_in_the_page() -> None:
-    page = (ROOT / "docs/measurement.md").read_text()
-    reproductions = sorted((ROOT / "submissions/reproduction").glob("*/*/"))
-    printed = run_benchmark("batch_lengths.py", *MEASURED, *reproductions).splitlines()[2:]
-    rows = {int(line.split("|")[1]): line for line in printed}
-    assert {280, 640} < set(rows)
-    for length_ms, line in rows.items():
-        if 200 < length_ms < 300 or length_ms == 640:
-            assert line in page, length_ms
-
-
-def test_placed_clocks_of_simulated_nodes_are_in_the_page() -> None:
-    run_benchmark("node_power/node_clocks.py", "--check")
 
 
 def test_the_worker_of_studies_runs_a_model() -> None:

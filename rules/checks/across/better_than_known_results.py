@@ -20,8 +20,8 @@ Explain the difference to a reviewer: batch, packages, clocks and options. The r
 comparison until a reviewer accepts it. A reproduction by another center is the best explanation.
 
 ## Source
-The committed bundles: 13 runs in six settings, on H200s at 700 W. Between two runs of one setting,
-items/s differ by 3.1 % at most and J per item by 3.5 %; the limit leaves room for batch, software
+The first committed runs: 13 in six settings, on H200s at 700 W. Between two runs of one setting,
+items/s differed by 3.1 % at most and J per item by 3.5 %; the limit leaves room for batch, software
 and cap. Before rule book 1.5.0, the rule was a note on any difference of 10 %.
 """
 

@@ -21,10 +21,10 @@ Submit the losses as the run recorded them, with the seed that was used. If vers
 explain the difference, tell the reviewer.
 
 ## Source
-The committed runs: four pairs have equal configuration and seed on different boards (LLaMA 3 8B
-pre-training, ResNet-50, Stable Diffusion in two variants). Their means differ by 0.004 to 0.44 %,
-and the correlations are 0.996 or more. LLaMA 3 8B in FP8 against bf16 has a correlation of -0.26.
-No other board has been measured, so the finding is a warning.
+The first committed runs: four pairs had equal configuration and seed on different boards (LLaMA 3
+8B pre-training, ResNet-50, Stable Diffusion in two variants). Their means differ by 0.004 to 0.44
+%, and the correlations are 0.996 or more. LLaMA 3 8B in FP8 against bf16 has a correlation of
+-0.26. No other board has been measured, so the finding is a warning.
 """
 
 from collections.abc import Iterator, Sequence

@@ -15,9 +15,9 @@ Submit the losses as the run recorded them. If the code forces deterministic alg
 boards compute the same digits, tell the reviewer.
 
 ## Source
-The committed runs have eight pairs of training runs of equal configuration and seed on different
-boards. None of their 80 scored epochs ends with an equal loss, and no other pair of the committed
-runs has one. No code with deterministic algorithms has been measured, so the finding is a warning.
+The first committed runs: eight pairs of training runs had equal configuration and seed on different
+boards. None of their 80 scored epochs ended with an equal loss, and no other pair of these runs had
+one. No code with deterministic algorithms has been measured, so the finding is a warning.
 """
 
 from collections import Counter

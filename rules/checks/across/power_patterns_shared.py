@@ -27,12 +27,12 @@ A run with this finding wins no comparison until a reviewer accepts it or the LO
 Noise does not repeat. A copy that was shifted, scaled, rounded or disturbed by some watts keeps
 most of its noise, and X102, which compares to the milliwatt, does not recognise it.
 
-It is a warning, because only H100s and H200s have been measured: 88 accelerators in 71 runs, many
-of which trained ResNet-50 in phase with the sampling. Between two runs, no 1 000 readings have a
-correlation above 0.22, no 256 batches one above 0.37, and no two accelerators share a pattern
-(3 796 pairs). Without the filter, two runs of two H100s have a correlation of 0.78. Copies with up
-to 2 W of jitter are found on at least 83 of 84 accelerators, in a small round and in a large one;
-with 20 W on all in a small round, and on 53 in a large one.
+It is a warning, because only H100s and H200s have been measured. When the limits were set, these
+were 88 accelerators in 71 runs, many of which trained ResNet-50 in phase with the sampling. Between
+two runs, no 1 000 readings had a correlation above 0.22, no 256 batches one above 0.37, and no two
+accelerators shared a pattern (3 796 pairs). Without the filter, two runs of two H100s had a
+correlation of 0.78. Copies with up to 2 W of jitter were found on at least 83 of 84 accelerators,
+in a small round and in a large one; with 20 W on all in a small round, and on 53 in a large one.
 
 ## What to do
 Withdraw the copy. If the LOG lists neither bundle and another center copied your run, tell the

@@ -16,9 +16,9 @@ Compare packages, driver, clocks, temperatures and losses of both runs. Let a th
 the original. Withdraw the run that turns out to be wrong.
 
 ## Source
-docs/performance.md: 23 of the committed runs are comparable, in 6 settings on two to nine H200
-boards each, at 700 W. In 62 pairs on different boards, they differ by up to 4.4 % in items/s and
-4.5 % in J per item. The spread of other boards and at other caps is not known.
+Committed runs up to November 2026: 23 were comparable, in 6 settings on two to nine H200 boards
+each, at 700 W. In 62 pairs on different boards, they differed by up to 4.4 % in items/s and 4.5 %
+in J per item. The spread of other boards and at other caps is not known.
 """
 
 from collections.abc import Iterator, Sequence

@@ -27,10 +27,11 @@ to a reviewer. An older or newer recipe of the reference implementation, as the 
 result.json describe it, can be the reason.
 
 ## Source
-The committed bundles: 30 runs in nine settings, batch sizes included, on H200s and H100s at 700 W.
-Between two runs of one setting and recipe, items per cycle differ by 2.6 % at most, in 70 pairs.
-The limit is 1.5 times as large. Five new recipes of the reference implementations brought 1 to 25 %
-more items per cycle. From batch 2 048 to 256, items per cycle of ResNet-50 fall by 15 %.
+Committed runs, when the limit was set: 30 in nine settings, batch sizes included, on H200s and
+H100s at 700 W. Between two runs of one setting and recipe, items per cycle differed by 2.6 % at
+most, in 70 pairs. The limit is 1.5 times as large. Five new recipes of the reference
+implementations brought 1 to 25 % more items per cycle. From batch 2 048 to 256, items per cycle of
+ResNet-50 fall by 15 %.
 """
 
 from collections.abc import Iterator, Sequence

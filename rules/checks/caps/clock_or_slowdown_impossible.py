@@ -19,8 +19,8 @@ Submit the samples as they were read, and check the name of the board in system.
 driver has a new reason, report it, so that the rule book learns it.
 
 ## Source
-Highest clocks: `rules/boards.py`; in the 19 committed runs, all 15 H200s reach 1 980 MHz and
-none exceeds it. Reasons: NVML API reference, `nvmlClocksEventReasons`;
+Highest clocks: `rules/boards.py`; in the first 19 committed runs, all 15 H200s reached 1 980 MHz
+and none exceeded it. Reasons: NVML API reference, `nvmlClocksEventReasons`;
 `harness/power/sources/amd.py`.
 """
 

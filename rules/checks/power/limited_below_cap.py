@@ -23,13 +23,13 @@ Submit the readings as the meter gave them. A locked clock has the same effect: 
 described in C111. If another limit of the node holds the clock, say so in system.json.
 
 ## Source
-The committed runs: in 56 runs of H200s at a cap of 700 W (72 series of readings of 40 boards), the
-mean power of such samples is 97.0 to 99.2 % of the cap. Two further runs of ResNet-50 near the
-highest clock have 396 and no such samples and are not judged. A server with 16 requests in flight
-names the power cap in all samples, has a low clock in 36 % of them, and draws 602 W. With FP8
-weights, an FP8 cache and 512 requests, the clock is low in 59 % of the samples, and these have
-659 W on average. Servers whose clock is low in 99 % and more have 98.5 to 99.1 % of the cap. Other
-boards and caps have not been measured, so the finding is a warning.
+The first 56 runs of H200s at a cap of 700 W (72 series of readings of 40 boards): the mean power of
+such samples is 97.0 to 99.2 % of the cap. Two further runs of ResNet-50 near the highest clock have
+396 and no such samples and are not judged. A server with 16 requests in flight names the power cap
+in all samples, has a low clock in 36 % of them, and draws 602 W. With FP8 weights, an FP8 cache and
+512 requests, the clock is low in 59 % of the samples, and these have 659 W on average. Servers
+whose clock is low in 99 % and more have 98.5 to 99.1 % of the cap. Other boards and caps have not
+been measured, so the finding is a warning.
 """
 
 from collections.abc import Iterator

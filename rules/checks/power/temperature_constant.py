@@ -14,7 +14,7 @@ constant temperature is not read from a board. Clocks and power beside it may be
 Submit the temperatures that the meter read.
 
 ## Source
-The committed runs: in 19 runs (26 series of readings of 15 H200s), a board has 4 to 16 different
+The first 19 committed runs (26 series of readings of 15 H200s): a board had 4 to 16 different
 temperatures under load. No other board and no liquid cooling has been measured, so the finding is a
 warning.
 """

@@ -26,10 +26,10 @@ neither study and another center copied yours, tell the reviewer.
 
 ## Source
 Own derivation, as for X102: with eight different values among 32 readings, a repetition by chance
-can be excluded. The limits are those of X102 and come from no study: only one measured study is
-committed. The 14 series of its seven sessions, each of a board in a session, share none of all
-63 713 sequences of power readings, 65 555 of delays, 65 541 of counter steps and 3 807 of
-durations.
+can be excluded. The limits are those of X102 and come from no study: one measured study was
+committed when they were set. The 14 series of its seven sessions, each of a board in a session,
+share none of all 63 713 sequences of power readings, 65 555 of delays, 65 541 of counter steps and
+3 807 of durations.
 """
 
 from collections.abc import Iterator, Sequence

@@ -22,8 +22,8 @@ really waited between batches, include the wait in a window or explain it. Do no
 between scored epochs.
 
 ## Source
-The committed runs: in 17 training runs of H200s every scored epoch has a share of 99.996 % or more.
-Between epochs, a run has at most 6 samples with the power of load, 0.2 % of its samples under load.
+The first 17 training runs on H200s: every scored epoch has a share of 99.996 % or more. Between
+epochs, a run has at most 6 samples with the power of load, 0.2 % of its samples under load.
 Serving runs are not judged, because requests leave gaps when few of them are in flight.
 """
 

@@ -26,15 +26,14 @@ Explain the difference to a reviewer: batch, packages, clocks and options. If th
 next version of the rule book knows it.
 
 ## Source
-`rules/known_results.py`: 55 closed and 13 open runs of H100s and H200s at 700 W in 25
-combinations of board, workload and variant, of which 14 have one run only. Runs on one board each,
-of one combination, batch size and recipe, differ by 4.4 % at most in throughput and in items per
-joule, and by 2.1 % at most per clock cycle. The limits leave room for newer
-software. Five new recipes of the reference implementations brought 8 to 18 % more throughput, and
-1 to 25 % more work per cycle. A lower cap gives no higher throughput, but it gives more items per
-joule and, where the memory is the limit, more work per cycle. A lower cap that saves much energy
-and costs no throughput is not known of any workload that the cap limits: most samples name the cap
-in 65 of the 68 runs.
+`rules/known_results.py`: closed and open runs of H100s and H200s at 700 W. Many combinations of
+board, workload and variant have one run only. Runs on one board each, of one combination, batch
+size and recipe, differed by 4.4 % at most in throughput and in items per joule, and by 2.1 % at
+most per clock cycle, when the limits were set. The limits leave room for newer software. Five new
+recipes of the reference implementations brought 8 to 18 % more throughput, and 1 to 25 % more work
+per cycle. A lower cap gives no higher throughput, but it gives more items per joule and, where the
+memory is the limit, more work per cycle. A lower cap that saves much energy and costs no throughput
+is not known of any workload that the cap limits.
 """
 
 from collections.abc import Iterator

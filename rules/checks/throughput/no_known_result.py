@@ -15,7 +15,7 @@ silent, and a false result would win at once.
 Ask for a review. Another center can reproduce the run (`bench-submit reproduce`).
 
 ## Source
-`rules/known_results.py`: the committed results, all of H200s but one, which is ResNet-50 on H100.
+`rules/known_results.py`: the committed results of H200s and H100s.
 """
 
 from collections.abc import Iterator

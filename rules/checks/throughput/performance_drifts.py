@@ -16,7 +16,7 @@ Look at the epochs in the result and at clocks and temperatures. Remove the caus
 longer, and run again. The run stands.
 
 ## Source
-The drift of 23 committed runs on H200s, whose 46 intervals begin at most 0.37 % from zero. Three of
+The drift of the first 23 runs on H200s, whose 46 intervals begin at most 0.37 % from zero. Three of
 five runs on H100s are reported: their energy per item falls by 1.0 to 1.4 % while the boards cool
 by 5 to 8 K. One of three later runs on four H200s is reported: its energy per item rises by 2.2 %
 while the boards warm up by 2 K. So is one of twelve later runs on one H200: its throughput falls by

@@ -22,11 +22,12 @@ EXECUTED_BY = {
 """Pages whose blocks a test of their own executes. tests/site/test_console_blocks.py executes the
 blocks of the other pages."""
 
-MARKS = ("executed by", "executed with", "checked against")
+MARKS = ("executed by", "executed with", "checked against", "written by")
 """A mark is a comment above a block. `executed by TEST`: this file takes the commands from the
 page; several files have commas between them. `executed by .ci/run`: this script makes the targets
 of the block. `executed with OPTIONS`: the runs of the block have these further options, such as
-`--simulate h200`. `checked against BUNDLE`: the output is that of the run in this bundle. A block
+`--simulate h200`. `checked against BUNDLE`: the output is that of the run in this bundle. `written
+by scripts/round_pages.py`: the output is that of the committed round, numbers included. A block
 without a mark is executed as it is."""
 
 _BLOCK = re.compile(

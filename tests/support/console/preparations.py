@@ -49,9 +49,11 @@ git tag round-2026-06
 cp -r submissions ../round-2026-06
 cp -r all/reference/h200/20261121T173410Z-* submissions/reference/h200/
 """,
-    # A shallow clone lacks the commit of the page.
+    # A shallow clone lacks the commits of the page.
     "docs/development.md": """
-git rev-parse --quiet --verify '7d8ddd2^{commit}' || git tag 7d8ddd2
+for commit in 7d8ddd2 7fafadfa; do
+    git rev-parse --quiet --verify "$commit^{commit}" || git tag $commit
+done
 """,
     "docs/first-hour/center.md": """
 export WATTMARK=$PWD
