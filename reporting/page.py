@@ -160,6 +160,7 @@ def describe_report(page: PageModel, now: datetime) -> Json:
         "assumptions": asdict(DEFAULTS),
         "cost_sentence": COST_SENTENCE,
         "cost_in_brief": COST_IN_BRIEF,
+        **({"system_names_end_with": page.shared_words} if page.shared_words else {}),
         "spread": _describe_spreads(page, page.spread),
         **(
             {"node_spread": _describe_spreads(page, page.node_scope.spread)}

@@ -9,9 +9,7 @@ from reporting.sections.cells import (
     BundleLink,
     Cells,
     add_mark_columns,
-    drop_kind,
     format_accelerators,
-    make_figure_cells,
     make_mark_cells,
 )
 from rules.metrics.power.profile import share_of_control
@@ -126,7 +124,7 @@ def build_control_table(rows: Sequence[ResultRow], link: BundleLink) -> ReportTa
         Column("cap_w", "cap", "W per accelerator", "count", about="requested power cap"),
         Column("rate", "throughput", "per accelerator", about="with its unit"),
         Column("mfu_percent", "share of peak", "%", "number", 3, about="of the dense peak"),
-        Column("power_w", "mean power", "W", "number", interval=True, about="per accelerator"),
+        Column("power_w", "mean power", "W", "number", about="per accelerator"),
         Column("median_w", "median power", "W", "number", about="of all readings"),
         Column("max_w", "maximum power", "W", "number", about="of all readings"),
         *(_NODE_COLUMNS if any(_has_node_power(row) for row in controls) else ()),
@@ -155,7 +153,7 @@ def _make_cells(row: ResultRow, link: BundleLink) -> Cells:
         "accelerators": format_accelerators(row),
         "rate": f"{row.items_per_s_per_accelerator.value:.1f} {run.rate_unit}",
         "mfu_percent": None if row.mfu is None else row.mfu.value * 100,
-        **drop_kind(make_figure_cells("power_w", row.mean_power_w)),
+        "power_w": row.mean_power_w.value if row.mean_power_w else None,
         "median_w": spread.median_w if spread else None,
         "max_w": spread.max_w if spread else None,
         **(

@@ -282,7 +282,7 @@ def _make_evidence_cells(row: ResultRow, link: BundleLink) -> Cells:
         "reviewed": _format_reviews(provenance),
         "accepted": provenance.accepted or None,
         "scope": name_scope(row),
-        "n": row.items_per_s_per_accelerator.n,
+        "n": run.headline.items_per_s_per_accelerator.n,
         # The reader sees whether counter or trapezoid gave the energy, and how far apart they are.
         "energy_of_record": run.energy_of_record,
         "difference_percent": None

@@ -51,23 +51,26 @@ def test_relative_figures_are_those_of_the_rules(page: Element) -> None:
         by_name = {row["result"]: row for row in table.rows}
         for row in table.rows:
             base = by_name[row["against"]]
-            same = row["boards"] == base["boards"]
             assert row["like"] == base["like"], "only like is compared with like"
+            group = [other for other in table.rows if other["like"] == row["like"]]
             for short, key in (("rate", RATE), ("joules", JOULES)):
-                ends = [
-                    None
-                    if one[f"{key}_low"] is None
-                    else (float(one[f"{key}_low"]), float(one[f"{key}_high"]))  # type: ignore[arg-type]
-                    for one in (row, base)
-                ]
+                told, percent = row[f"{short}_told"], row[f"{short}_percent"]
+                if len(group) == 1:
+                    assert (told, percent) == ("only one of its group", None)
+                    continue
                 own, other = float(row[key] or 0), float(base[key] or 0)
-                assert row[f"{short}_percent"] == pytest.approx(
-                    comparison.relative_percent(own, other), abs=1e-6
-                )
-                if row is not base:
-                    assert row[f"{short}_told"] == comparison.compare_with_baseline(
-                        own, ends[0], other, ends[1], same
+                # On shared boards, the change is that of these boards alone.
+                if row["shared_boards"] is None:
+                    assert percent == pytest.approx(
+                        comparison.relative_percent(own, other), abs=1e-6
                     )
+                if row is base:
+                    assert (told, percent) == ("baseline", 0)
+                elif row["runs"] is None:
+                    assert told == "no interval"
+                else:
+                    sign = "higher" if float(percent or 0) > 0 else "lower"
+                    assert told in (sign, "not told apart")
 
 
 def test_rows_of_results_have_the_facets_of_the_control_bar(page: Element) -> None:

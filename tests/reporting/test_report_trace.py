@@ -34,6 +34,7 @@ from support.report.recomputed_results import (
     recompute_bundle,
     withhold_older_recipes,
 )
+from support.report.recomputed_spread import state_intervals
 from support.report.report_runs import add_sweep, convert_to_baseline, make_run_at_cap
 
 from checker.engine import judge_all
@@ -88,13 +89,9 @@ def whole(tmp_path_factory: pytest.TempPathFactory, signing_key: Path) -> Report
         for r in results
     ]
     page = Tree(out.read_text(encoding="utf-8")).open[0]
-    return ReportPage(
-        page,
-        read_tables(page),
-        directory,
-        [*results, *(row for paper in papers for row in read_paper(paper))],
-        studies,
-    )
+    printed = [row for paper in papers for row in read_paper(paper)]
+    whole = ReportPage(page, read_tables(page), directory, [*results, *printed], studies)
+    return replace(whole, results=[*state_intervals(results, whole.spreads), *printed])
 
 
 def agree(row: Mapping[str, Any], wanted: Mapping[str, Any], name: str) -> int:
@@ -381,7 +378,11 @@ def test_numbers_in_words_are_those_of_the_bundles(whole: ReportPage) -> None:
     systems = {r.system for r in runs}
     assert warnings and notes
     # The trust line counts the bundles of both.
-    counts = f"{len(runs)} runs · {len(whole.studies)} studies · {len(systems)} systems · 0 failed"
+    excluded = sum(not r.may_win and r.standing not in ("demo", "control") for r in whole.results)
+    counts = (
+        f"{len(runs)} runs · {len(whole.studies)} studies · {len(systems)} systems · "
+        f"{excluded} not compared · 0 failed"
+    )
     assert counts in " ".join(facts.text.split())
     assert trust.text.startswith(
         f"{len(passed)} bundles passed: {warnings} warnings, {notes} notes, "

@@ -27,9 +27,11 @@ from support.report.recomputed_results import (
     list_estimate_columns,
 )
 from support.report.recomputed_spread import (
+    compare_repeats,
     count_runs,
     list_components,
     list_epoch_figures,
+    predict_another_run,
 )
 
 from reporting.report_table import ReportTable
@@ -38,7 +40,6 @@ from rules.boards import find_board
 from rules.declarations.run import RunDeclaration
 from rules.metrics import comparison
 from rules.metrics.energy import MetricsError
-from rules.metrics.figures import estimate_mean
 from rules.metrics.power.profile import share_of_control
 from rules.metrics.sweeps.gains import Comparison, compare
 from rules.metrics.sweeps.points import (
@@ -48,7 +49,6 @@ from rules.metrics.sweeps.points import (
     common_default_cap_w,
     find_reference,
 )
-from rules.metrics.sweeps.scaling import compute_scaling
 from rules.metrics.uncertainty.within_run import describe_epochs
 from rules.workloads import workloads
 
@@ -74,23 +74,31 @@ def add_runs(page: ReportPage, result: Result) -> Numbers:
 def add_board_limit(page: ReportPage, result: Result) -> Numbers:
     """The numbers of a result, and the least difference in energy between boards that counts. No
     run is compared with a demo run."""
-    limits = {} if result.standing == "demo" else {"board_limit_percent": page.board_limits[1]}
-    return add_runs(page, result) | limits
+    return add_runs(page, result) | list_board_limit(page, result, JOULES)
+
+
+def list_board_limit(page: ReportPage, result: Result, key: str) -> Numbers:
+    """The least difference of two runs on other boards; nothing for demo runs. No board prints a
+    figure of a paper, but the model of the board has a limit too."""
+    if result.standing == "demo":
+        return {}
+    return {"board_limit_percent": page.find_board_limit(result, key)}
 
 
 def compare_with_mean(page: ReportPage, result: Result) -> Numbers:
     """The figures of a run by epoch, and its energy against the mean of its setting."""
     repeats = join_repeats(page, result) or list_runs_at_cap(page, result)
     numbers = add_board_limit(page, result) | list_epoch_figures(result)
-    mean = estimate_mean([r.numbers[JOULES] for r in repeats])
+    mean = np.mean([r.numbers[JOULES] for r in repeats])
     numbers |= {
         "runs": len(repeats),
-        "joules_mean": mean.mean,
-        "off_mean_percent": 100 * (result.numbers[JOULES] / mean.mean - 1),
+        "joules_mean": mean,
+        "off_mean_percent": 100 * (result.numbers[JOULES] / mean - 1),
         "mean_percent": 0,
     }
-    if mean.ci95:
-        low, high = (100 * (end / mean.mean - 1) for end in mean.ci95)
+    if result.standing != "demo":
+        predicted = predict_another_run(repeats, JOULES, page.spreads)
+        low, high = (100 * (predicted[f"{JOULES}_{end}"] / mean - 1) for end in ("low", "high"))
         numbers |= {
             "mean_percent_low": low,
             "mean_percent_high": high,
@@ -134,19 +142,26 @@ def compute_scaling_row(page: ReportPage, result: Result) -> Numbers:
     batch = find_batch_per_accelerator(result)
     same_batch = [r for r in single_runs if find_batch_per_accelerator(r) == batch]
     single_runs = same_batch or single_runs
-    limits = {} if result.standing == "demo" else {"board_limit_percent": page.board_limits[0]}
+    limits = list_board_limit(page, result, RATE)
     if not single_runs:
         return dict(result.numbers) | limits
     (single,) = combine([r.point for r in single_runs])
-    scaling = compute_scaling(result.point, result.count or 0, single)
-    return {
-        **result.numbers,
-        "on_one": single.items_per_s,
-        **list_estimate_columns("speed_up", scaling.speed_up),
-        **list_estimate_columns("efficiency_percent", scaling.efficiency_percent),
-        **list_estimate_columns("energy_per_item_ratio", scaling.energy_per_item_ratio),
-        **limits,
-    }
+    count = result.count or 0
+    numbers = {**result.numbers, "on_one": single.items_per_s, **limits}
+    for column, key, factor in (
+        ("speed_up", RATE, count),
+        ("efficiency_percent", RATE, 100),
+        ("energy_per_item_ratio", JOULES, 1),
+    ):
+        difference = compare_repeats([result], single_runs, key, page.spreads, False)
+        ratio = factor * (1 + difference.percent / 100)
+        numbers |= {column: ratio, f"{column}_n": 1}
+        if result.standing != "demo":
+            numbers |= {
+                f"{column}_low": ratio * np.exp(-difference.half_width),
+                f"{column}_high": ratio * np.exp(difference.half_width),
+            }
+    return numbers
 
 
 def find_batch_per_accelerator(result: Result) -> float:
@@ -348,12 +363,7 @@ def compute_planning_row(page: ReportPage, result: Result) -> Numbers:
     ranks: dict[int, int] = {}
     leader = -1
     for place, number in enumerate(sorted(range(len(settings)), key=lambda n: -scores[n])):
-        is_tie = leader >= 0 and all(
-            abs(value / best - 1) < limit_percent / 100
-            for value, best, limit_percent in zip(
-                figures[number], figures[leader], page.board_limits, strict=True
-            )
-        )
+        is_tie = leader >= 0 and is_rank_shared(page, settings[number], settings[leader])
         ranks[number] = ranks[leader] if is_tie else place + 1
         leader = leader if is_tie else number
     own = next(n for n, repeats in enumerate(settings) if result in repeats)
@@ -378,10 +388,19 @@ def compute_planning_row(page: ReportPage, result: Result) -> Numbers:
     }
 
 
+def is_rank_shared(page: ReportPage, repeats: Sequence[Result], leader: Sequence[Result]) -> bool:
+    """Whether two settings are told apart in no figure; of printed ones, whether they are equal."""
+    if repeats[0].bundle is None:
+        return all(repeats[0].numbers[key] == leader[0].numbers[key] for key in (RATE, JOULES))
+    return not any(
+        compare_repeats(repeats, leader, key, page.spreads).counts for key in (RATE, JOULES)
+    )
+
+
 def _select_energy(numbers: Numbers) -> Numbers:
     """The interval of energy, runs and boards of a setting."""
     ends = (f"{JOULES}_low", f"{JOULES}_high")
-    keys = (*ends, "runs", "boards_n", "boards_effective")
+    keys = (*ends, "runs", "boards_n")
     return {key: number for key, number in numbers.items() if key in keys}
 
 
@@ -399,7 +418,7 @@ def compute_fixed_work_row(page: ReportPage, result: Result) -> Numbers:
 
     compared = [r for r in page.list_compared(result) if r.bundle]
     seconds = items / headline.items_per_s.mean
-    low, high = joules.ci95 or (None, None)
+    low, high = (result.numbers[f"{JOULES}_{end}"] for end in ("low", "high"))
     kwh = items / 3.6e6
     return {
         "batch": result.numbers["batch"],
@@ -409,7 +428,7 @@ def compute_fixed_work_row(page: ReportPage, result: Result) -> Numbers:
         "accelerators_kwh": joules.mean * kwh,
         "accelerators_kwh_low": low and low * kwh,
         "accelerators_kwh_high": high and high * kwh,
-        "accelerators_kwh_n": joules.n,
+        "accelerators_kwh_n": 1,
         "node_kwh": compute_node_j(result) * kwh,
         "node_kw": compute_node_j(result) * headline.items_per_s.mean / 1e3,
         "node_joules_per_item": compute_node_j(result),
@@ -421,7 +440,7 @@ def compute_fixed_work_row(page: ReportPage, result: Result) -> Numbers:
 
 def list_evidence(page: ReportPage, result: Result) -> Numbers:
     return {
-        "n": result.numbers[f"{RATE}_n"],
+        "n": len(result.loaded_figures.scored_epochs),
         "difference_percent": result.numbers["difference_percent"],
     }
 
@@ -453,6 +472,7 @@ SOURCES: Mapping[str, Source] = {
     "factors": list_numbers,
     "system": list_numbers,
     "power": list_numbers,
+    "excluded": list_numbers,
     "compare": compare_with_fastest,
     "tuned": compare_with_baseline,
     "scaling": compute_scaling_row,

@@ -11,7 +11,6 @@ from reporting.sections.cells import (
     BundleLink,
     Cells,
     add_mark_columns,
-    make_estimate_cells,
     make_mark_cells,
     name_line,
 )
@@ -133,12 +132,17 @@ def _make_cells(row: ResultRow, link: BundleLink, assumptions: Assumptions) -> C
         else compute_fixed_work(items, rate, run.headline.joules_per_item, rest_w)
     )
     energy_kwh = accelerators.energy_j.transform(1 / JOULES_PER_KWH)
+    ci95 = row.joules_per_item and row.joules_per_item.ci95
+    interval_kwh = [end * items / JOULES_PER_KWH for end in ci95 or ()]
     return {
         **_make_node_cells(items, nodes, "measured" if measured else "assumed"),
         "work": row.workload,
         "item": workloads()[row.workload].item,
         "result": name_line(row),
-        **make_estimate_cells("accelerators_kwh", energy_kwh),
+        "accelerators_kwh": energy_kwh.mean,
+        "accelerators_kwh_low": interval_kwh[0] if interval_kwh else None,
+        "accelerators_kwh_high": interval_kwh[1] if interval_kwh else None,
+        "accelerators_kwh_n": row.joules_per_item.n if row.joules_per_item else None,
         "active_percent": 100 * run.activity.active_share,
         "utilisation_percent": run.activity.utilisation_percent,
         **make_mark_cells(row, link),

@@ -13,13 +13,17 @@ from support.report.recomputed_results import (
     RATE,
     Numbers,
     Result,
-    list_estimate_columns,
 )
-from support.report.recomputed_spread import count_runs, find_board_limits
+from support.report.recomputed_spread import (
+    Spreads,
+    count_runs,
+    find_board_limit,
+    measure_spreads,
+    predict_another_run,
+)
 
 from checker.verdict import Verdict
 from reporting.report_table import ReportTable
-from rules.metrics.figures import estimate_mean
 from rules.run_summary import submission_key
 
 
@@ -40,9 +44,14 @@ class ReportPage:
         return {r.verdict.path.resolve(): r for r in self.results if r.verdict}
 
     @cached_property
-    def board_limits(self) -> tuple[float, float]:
-        """The least differences in throughput and energy, in percent, that count between boards."""
-        return find_board_limits(list_single_settings(self))
+    def spreads(self) -> Spreads:
+        """The spreads between boards and runs by the repeats of the page."""
+        return measure_spreads(list_single_settings(self))
+
+    def find_board_limit(self, result: Result, key: str) -> float:
+        """The least difference of two single runs on other boards that is told apart, in
+        percent."""
+        return find_board_limit(self.spreads, result.model, key)
 
     def find_result(self, table: ReportTable, row: Mapping[str, Any]) -> Result | None:
         """The result that a row shows; None for a row of several results."""
@@ -106,14 +115,13 @@ def join_repeats(page: ReportPage, result: Result) -> list[Result]:
 
 
 def combine_repeats(page: ReportPage, result: Result) -> Numbers:
-    """The numbers of the setting of a result: means over its repeats, with intervals over runs, or
-    those of its only run."""
+    """The numbers of the setting of a result: means over its repeats, with the intervals of
+    another run."""
     repeats = join_repeats(page, result)
     numbers = dict(result.numbers) | count_runs(repeats)
-    if len(repeats) > 1:
+    if result.bundle is not None:
         for key in (RATE, JOULES, PER_JOULE):
-            estimate = estimate_mean([r.numbers[key] for r in repeats])
-            numbers |= list_estimate_columns(key, estimate)
+            numbers |= predict_another_run(repeats, key, page.spreads)
     return numbers
 
 

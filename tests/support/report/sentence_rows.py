@@ -41,6 +41,11 @@ def make_printed_row(
     )
 
 
+def make_h100_row(rate: float, *boards: str, **fields: Any) -> ResultRow:
+    """A run at 700 W on boards of H100."""
+    return make_run_row(rate, *boards, **{"model": "H100", "accelerator": "NVIDIA H100"} | fields)
+
+
 def make_capped_row(cap_w: float, rate: float, **fields: Any) -> ResultRow:
     """A run on board `a` that draws its cap."""
     energy = {
