@@ -32,8 +32,8 @@ _LOAD = "concurrency"
 _POINT_PX = 4.7
 _WIDE_PX = 420
 """Width from which a plot has the labels of a wide one."""
-_WIDE = Plot(least_width_px=_WIDE_PX, greatest_width_px=900, height_px=HEIGHT, font_px=10)
-_NARROW = Plot(least_width_px=220, greatest_width_px=_WIDE_PX, height_px=HEIGHT, font_px=9)
+_WIDE = Plot(least_width_px=_WIDE_PX, greatest_width_px=900, height_px=HEIGHT, font_px=11)
+_NARROW = Plot(least_width_px=220, greatest_width_px=_WIDE_PX, height_px=HEIGHT, font_px=11)
 
 
 def build_serving_charts(table: ReportTable) -> list[Chart]:

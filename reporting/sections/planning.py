@@ -126,6 +126,7 @@ WHAT_IF_COLUMNS = add_mark_columns(
     Column("load_in_words", "batch size or load in words", hidden=True),
     Column("rate_unit", "unit of the throughput", hidden=True),
     Column("trust", "trust", hidden=True, about="how far others confirm the runs"),
+    Column("spread_note", "where the interval comes from", hidden=True),
     Column("joules_per_item_low", "lower end of the interval of energy", hidden=True),
     Column("joules_per_item_high", "upper end of the interval of energy", hidden=True),
     *(replace(column, hidden=True) for column in RUN_COLUMNS),
@@ -219,6 +220,9 @@ def _make_what_if_cells(setting: Setting, link: BundleLink, assumptions: Assumpt
         "load_in_words": name_load(mean) if setting.runs else None,
         "rate_unit": f"{pluralize_item(workloads()[mean.workload].item)}/s",
         "trust": describe_trust(setting) or None,
+        "spread_note": (setting.spread.note_source(mean.model, mean.workload) or None)
+        if setting.spread
+        else None,
         **make_run_cells(setting),
         **make_runs_by_board_cells(setting),
         "eur_per_million": kwh_per_million * assumptions.price_per_kwh,

@@ -62,6 +62,19 @@ class KindSpread:
     runs: int
     boards: int
     settings: int
+    workloads: frozenset[str] = frozenset()
+    """The workloads of these repeats."""
+
+    def note_source(self, model: str, workload: str) -> str:
+        """Where the interval of a workload on a model of board comes from, as a sentence; empty if
+        it has repeats of its own."""
+        if not self.runs:
+            return f"Without repeats, ± is from the {self.kind} boards of the rule book."
+        if model != self.kind:
+            return f"Too few repeats on {model}: ± is from {self.kind}."
+        if workload not in self.workloads:
+            return "No repeats of this workload: ± is from other workloads."
+        return ""
 
     def describe(self, model: str) -> str:
         """Where the spread of a model of board comes from."""
@@ -326,6 +339,7 @@ def measure_spread(rows: Sequence[ResultRow]) -> ReportSpread:
                 runs=sum(len(setting.rows) for setting in settings),
                 boards=len({board for s in settings for board in s.boards_of_runs}),
                 settings=len(settings),
+                workloads=frozenset(setting.rows[0].workload for setting in settings),
             )
     return ReportSpread(by_model, shared_runs)
 

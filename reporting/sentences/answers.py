@@ -6,7 +6,12 @@ from dataclasses import dataclass
 
 from reporting.report_table import escape_invisible
 from reporting.results_model import ResultRow
-from reporting.sections.cells import COMPARED_STANDINGS, name_load, name_variant
+from reporting.sections.cells import (
+    COMPARED_STANDINGS,
+    describe_provenance,
+    name_load,
+    name_variant,
+)
 from reporting.sections.repeats import JOULES, ReportSpread, Setting
 from reporting.sentences.choice import Choice, choose_setting, get_joules
 from reporting.sentences.words import (
@@ -53,7 +58,8 @@ def build_answer(
     ]
     measured = [choice for choice in choices if choice.best.runs]
     sentences = [_describe_least(choice, workload) for choice in measured[:1]]
-    if measured:
+    # Without another variant, the first sentence compares the boards.
+    if measured and _has_other_variant(measured[0]):
         sentences += compare_boards(measured[0], workload)
     if len(measured) > 1:
         sentences += _compare_open(measured[1].best, measured[0].best, workload)
@@ -63,8 +69,15 @@ def build_answer(
         workload.id,
         workload.title,
         " ".join(sentences),
-        sum(row.standing == "closed" and row.may_win for row in rows),
+        sum(
+            row.standing == "closed" and row.may_win and describe_provenance(row) != "simulated"
+            for row in rows
+        ),
     )
+
+
+def _has_other_variant(choice: Choice) -> bool:
+    return any(other.mean.variant != choice.best.mean.variant for other in choice.others)
 
 
 def _describe_least(choice: Choice, workload: Workload) -> str:
@@ -118,28 +131,29 @@ def _state_certainty(setting: Setting, rival: Setting) -> Certainty:
 
 
 def compare_boards(choice: Choice, workload: Workload) -> list[str]:
-    """The kind of board of the best setting against each other one: for each, its setting of least
-    energy and that of the same variant on as many boards."""
+    """The kind of board of the best setting against each other one, by the variant of least energy
+    that both have on as many boards at one cap."""
     best = choice.best
-    others: dict[str, Setting] = {}
-    for setting in choice.others:
-        if setting.mean.model != best.mean.model:
-            others.setdefault(setting.mean.model, setting)
-    sentences = []
-    for model, other in others.items():
-        same_variant = (
-            setting
-            for setting in (best, *choice.others)
-            if setting.mean.model == best.mean.model
-            and (setting.mean.variant, setting.mean.count) == (other.mean.variant, other.mean.count)
-        )
-        if own := next(same_variant, None):
-            sentences.append(
-                f"{best.mean.model} takes {_compare_energy(own, other, None)} than {model}, both "
-                f"{own.mean.variant} ({_state_certainty(own, other)}), at "
-                f"{_format_rate(own, workload)} against {_format_rate(other, workload)}."
-            )
-    return sentences
+    own_settings: dict[tuple[object, ...], Setting] = {}
+    for setting in (best, *choice.others):
+        if setting.mean.model == best.mean.model:
+            own_settings.setdefault(_get_board_key(setting), setting)
+    pairs: dict[str, tuple[Setting, Setting]] = {}
+    for other in choice.others:
+        own = own_settings.get(_get_board_key(other))
+        if own is not None and other.mean.model != best.mean.model:
+            pairs.setdefault(other.mean.model, (own, other))
+    return [
+        f"{best.mean.model} takes {_compare_energy(own, other, None)} than {model}, both "
+        f"{own.mean.variant} ({_state_certainty(own, other)}), at "
+        f"{_format_rate(own, workload)} against {_format_rate(other, workload)}."
+        for model, (own, other) in pairs.items()
+    ]
+
+
+def _get_board_key(setting: Setting) -> tuple[object, ...]:
+    """What settings on two kinds of boards must share to be compared."""
+    return setting.mean.variant, setting.mean.precision, setting.mean.count, setting.mean.cap_w
 
 
 def _compare_open(best: Setting, closed: Setting, workload: Workload) -> list[str]:
@@ -148,7 +162,8 @@ def _compare_open(best: Setting, closed: Setting, workload: Workload) -> list[st
         return []
     return [
         f"Open: {name_briefly(best, closed)} takes {_compare_energy(best, closed, None)} "
-        f"than that ({_state_certainty(best, closed)}), at {_format_rate(best, workload)}."
+        f"than the best closed setting ({_state_certainty(best, closed)}), at "
+        f"{_format_rate(best, workload)}."
     ]
 
 

@@ -48,7 +48,8 @@ class Leader:
     """The settings that cannot be told apart, as a sentence; empty without one. Of published
     figures, the caution says that they have no intervals."""
     spread: str
-    """What the interval follows from, as a sentence; empty for a published figure."""
+    """Where the interval comes from, as a sentence; empty if from repeats of this workload, and
+    for a published figure."""
     trust: str
     """How far others confirm the runs: reviewed, accepted, reproduced."""
     caution: str
@@ -142,7 +143,7 @@ def _make_leader(
         if is_measured
         else "",
         ties=_describe_ties(choice, workload) if is_measured else "",
-        spread=f"± from {setting.spread.describe(row.model)}." if setting.spread else "",
+        spread=setting.spread.note_source(row.model, row.workload) if setting.spread else "",
         trust=describe_trust(setting),
         caution="" if is_measured else _describe_caution(row),
         bundles=tuple(link(run.provenance.run.path) for run in setting.rows if run.provenance),

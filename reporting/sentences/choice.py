@@ -46,9 +46,25 @@ def choose_setting(rows: Iterable[ResultRow], standing: str, spread: ReportSprea
     ]
     if not candidates:
         return None
-    best, *rest = sorted(join_repeats(candidates, spread), key=lambda s: get_joules(s).value)
+    settings = sorted(join_repeats(candidates, spread), key=lambda s: get_joules(s).value)
+    best = _find_least(settings)
+    rest = [setting for setting in settings if setting is not best]
     ties = tuple(setting for setting in rest if not is_more_energy(setting, best))
     return Choice(best, ties, tuple(rest))
+
+
+def _find_least(settings: Sequence[Setting]) -> Setting:
+    """The setting with the least mean that no other one is below on boards that both ran on."""
+    boards = [set(setting.boards_of_runs) for setting in settings]
+    for setting, own_boards in zip(settings, boards, strict=True):
+        rivals = (
+            other
+            for other, other_boards in zip(settings, boards, strict=True)
+            if other is not setting and own_boards & other_boards
+        )
+        if not any(is_more_energy(setting, rival) for rival in rivals):
+            return setting
+    return settings[0]
 
 
 def choose_least_setting(rows: Iterable[ResultRow], spread: ReportSpread) -> Setting | None:

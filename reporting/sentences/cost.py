@@ -7,7 +7,7 @@ from reporting.sections.planning import DEFAULTS
 from rules.metrics.comparison import site_kwh
 from rules.workloads import Workload, pluralize_item
 
-_AMOUNTS = f"{{eur}}{NO_BREAK}EUR of electricity and {{gco2e}}{NO_BREAK}g{NO_BREAK}CO2e"
+_AMOUNTS = f"{{eur}}{NO_BREAK}EUR and {{gco2e}}{NO_BREAK}g{NO_BREAK}CO2e"
 COST_SENTENCE = (
     f"{_AMOUNTS} for the energy of {{scope}}, at the assumed {{price}}{NO_BREAK}EUR/kWh, "
     f"{{carbon}}{NO_BREAK}g{NO_BREAK}CO2e/kWh and a PUE of {{pue}}."
@@ -22,7 +22,7 @@ class Cost:
     """The cost of a million items under the default assumptions."""
 
     subject: str
-    """`A million images`."""
+    """`Electricity for a million images`."""
     joules_per_item: float
     """The page computes the cost under other assumptions from it."""
     is_of_nodes: bool = False
@@ -49,4 +49,8 @@ class Cost:
 
 def estimate_cost(workload: Workload, joules_per_item: float, is_of_nodes: bool = False) -> Cost:
     """The cost of a million items of a workload."""
-    return Cost(f"A million {pluralize_item(workload.item_name)}", joules_per_item, is_of_nodes)
+    return Cost(
+        f"Electricity for a million {pluralize_item(workload.item_name)}",
+        joules_per_item,
+        is_of_nodes,
+    )

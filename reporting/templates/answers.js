@@ -8,9 +8,13 @@
   // The setting with the least energy per item, and those that cannot be told apart from it; null without a setting.
   function chooseSetting(rows) {
     if (!rows.length) return null;
-    const [best, ...others] = [...rows].sort((a, b) => a.joules_per_item - b.joules_per_item);
-    const isMore = (row) => { const { counts, percent } = compareRuns(row, best, "joules_per_item") ?? {}; return counts && percent > 0; };
-    return { best, others, ties: others.filter((row) => !isMore(row)) };
+    const settings = [...rows].sort((a, b) => a.joules_per_item - b.joules_per_item);
+    const isMore = (row, other) => { const { counts, percent } = compareRuns(row, other, "joules_per_item") ?? {}; return counts && percent > 0; };
+    // On boards that two settings ran on, the one with the higher mean can be below the other.
+    const shareBoards = (row, other) => [...listRuns(row, "joules_per_item").keys()].some((board) => listRuns(other, "joules_per_item").has(board));
+    const best = settings.find((row) => !settings.some((other) => other !== row && shareBoards(row, other) && isMore(row, other))) ?? settings[0];
+    const others = settings.filter((row) => row !== best);
+    return { best, others, ties: others.filter((row) => !isMore(row, best)) };
   }
 
   const getUnit = (workload, column) => tables[`${workload}-results`].columns.find(({ key }) => key === column).unit;
@@ -65,8 +69,8 @@
       element("p", {}, facts.join("; "), ...linkRepeats(row)));
     if (!isFirst) return leader;
     const cost = element("span", { "data-brief": "", "data-joules-per-item": row.joules_per_item });
-    const cautions = row.standing === "published" ? [ASSUMED_POWER, row.caution] : [describeTies(choice), `± from ${(isNodeScope ? about.node_spread : about.spread)[row.model].source}.`, row.trust && `Trust: ${row.trust}.`];
-    leader.append(element("p", {}, `A million ${item}s: `, cost), element("p", { className: "aside", textContent: cautions.filter(Boolean).join(" ") }));
+    const cautions = row.standing === "published" ? [ASSUMED_POWER, row.caution] : [describeTies(choice), row.spread_note, row.trust && `Trust: ${row.trust}.`];
+    leader.append(element("p", {}, `Electricity for a million ${item}s: `, cost), element("p", { className: "aside", textContent: cautions.filter(Boolean).join(" ") }));
     return leader;
   }
 
@@ -116,7 +120,7 @@
 
   // The setting of least energy against its rival.
   function describeLeast({ best, others }, item) {
-    const prefix = best.standing === "closed" ? "" : "No closed result. Open: ";
+    const prefix = best.standing === "closed" ? "" : `No closed result${conditions.size ? " matches the choices" : ""}. Open: `;
     const caps = new Set([best, ...others].map((row) => row.cap_w));
     const end = `at ${nameRate(best)}${caps.size < 2 ? "" : best.cap_w === null ? " without a cap" : ` with a cap of ${best.cap_w}${NO_BREAK}W`}`;
     if (!others.length) {
@@ -124,18 +128,18 @@
       return `${prefix}${nameBriefly(best)} is the only compared setting: ${value}${half && `${NO_BREAK}±${NO_BREAK}${half}`}${NO_BREAK}${unit}, ${end}.`;
     }
     const rival = findRival({ best, others });
-    const { change, certainty } = compareEnergy(best, rival, ` energy per ${item}`);
+    const { change, certainty } = compareEnergy(best, rival, ` energy${isNodeScope ? " of whole nodes" : ""} per ${item}`);
     return `${prefix}${nameBriefly(best)} takes ${change} than ${nameBriefly(rival, best)} (${certainty}), ${end}.`;
   }
 
-  // The kind of board of the best setting against each other one.
+  // The kind of board of the best setting against each other one, by the variant of least energy that both have.
   function compareBoards({ best, others }) {
+    const isAlike = (row, other) => ["variant", "precision", "count", "cap_w"].every((key) => row[key] === other[key]);
     const seen = new Set([best.model]);
     return others.flatMap((other) => {
-      if (seen.has(other.model)) return [];
+      const own = [best, ...others].find((row) => row.model === best.model && isAlike(row, other));
+      if (!own || seen.has(other.model)) return [];
       seen.add(other.model);
-      const own = [best, ...others].find((row) => row.model === best.model && row.variant === other.variant && row.count === other.count);
-      if (!own) return [];
       const { change, certainty } = compareEnergy(own, other);
       return [`${best.model} takes ${change} than ${other.model}, both ${own.variant} (${certainty}), at ${nameRate(own)} against ${nameRate(other)}.`];
     });
@@ -147,12 +151,14 @@
     if (!first) {
       const { best } = choices[0];
       const { value, unit } = describeEnergy(best);
-      return `No measured result. Published: ${nameBriefly(best)} ${nameCap(best)} takes the least energy per ${item}, ${value}${NO_BREAK}${unit}, with power assumed equal to the cap.`;
+      return `No measured result${conditions.size ? " matches the choices" : ""}. Published: ${nameBriefly(best)} ${nameCap(best)} takes the least energy per ${item}, ${value}${NO_BREAK}${unit}, with power assumed equal to the cap.`;
     }
-    const sentences = [describeLeast(first, item), ...compareBoards(first)];
+    // Without another variant, the first sentence compares the boards.
+    const hasOtherVariant = first.others.some((row) => row.variant !== first.best.variant);
+    const sentences = [describeLeast(first, item), ...(hasOtherVariant ? compareBoards(first) : [])];
     if (second && second.best.joules_per_item < first.best.joules_per_item) {
       const { change, certainty } = compareEnergy(second.best, first.best);
-      sentences.push(`Open: ${nameBriefly(second.best, first.best)} takes ${change} than that (${certainty}), at ${nameRate(second.best)}.`);
+      sentences.push(`Open: ${nameBriefly(second.best, first.best)} takes ${change} than the best closed setting (${certainty}), at ${nameRate(second.best)}.`);
     }
     return sentences.join(" ");
   }
@@ -160,7 +166,7 @@
   // Returns a function that writes answers and cards for the present choices.
   function createAnswers() {
     const answers = new Map([...document.querySelectorAll("#answer .answer li")].map((line) => [line.dataset.workload, { line, text: line.lastElementChild, written: line.lastElementChild.textContent }]));
-    const empty = document.querySelector("#answer .none");
+    const empty = document.querySelector("#no-answer");
     const settings = "what-if" in tables ? objects("what-if") : [];
     const cards = [...document.querySelectorAll(".card")].map((card) => ({ card, heading: card.firstElementChild, parts: [...card.children].slice(1) }));
 

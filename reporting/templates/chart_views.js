@@ -45,25 +45,31 @@
     return Array.from({ length: Math.floor(high / step) - Math.ceil(low / step) + 1 }, (_, n) => (Math.ceil(low / step) + n) * step);
   }
 
-  // The axis of a channel with a domain around these rows, as make_log_axis and make_linear_axis in reporting/charts/style.py; the same
-  // axis if it begins at zero or the rows have no values.
-  function fitAxis(channel, rows) {
-    const { field, scale, axis } = channel;
-    if (!scale?.domain?.every?.(Number.isFinite) || (scale.type !== "log" && scale.zero !== false)) return channel;
-    const keys = COMPUTED[field] ?? [field, `${field}_low`, `${field}_high`];
-    const values = rows.flatMap((row) => keys.map((key) => row[key])).filter(Number.isFinite);
-    if (!values.length) return channel;
-    const [least, most] = [Math.min(...values), Math.max(...values)];
-    const margin = 0.06 * (most - least || Math.abs(most) || 1);
-    const domain = scale.type === "log" ? [least / 1.25, most * 1.25] : [least - margin, most + margin];
-    return { ...channel, scale: { ...scale, domain }, ...(axis?.values ? { axis: { ...axis, values: listLogTicks(...domain) } } : {}) };
+  // The channels of a spec on one axis that has a domain and need not begin at zero.
+  function listChannels(part, name) {
+    if (!part || typeof part !== "object") return [];
+    return Object.entries(part).flatMap(([key, value]) => (key === name && value?.field
+      ? value.scale?.domain?.every?.(Number.isFinite) && (value.scale.type === "log" || value.scale.zero === false) ? [value] : []
+      : listChannels(value, name)));
   }
 
-  // The spec with axes that end a little beyond the rows.
-  function fitAxes(part, rows) {
-    if (Array.isArray(part)) return part.map((item) => fitAxes(item, rows));
-    if (!part || typeof part !== "object") return part;
-    return Object.fromEntries(Object.entries(part).map(([name, value]) => [name, (name === "x" || name === "y") && value?.field ? fitAxis(value, rows) : fitAxes(value, rows)]));
+  // The spec with axes that end a little beyond the rows, as make_log_axis and make_linear_axis in reporting/charts/style.py. All layers
+  // share an axis.
+  function fitAxes(spec, rows) {
+    const fitted = structuredClone(spec);
+    for (const name of ["x", "y"]) {
+      const channels = listChannels(fitted, name);
+      const keys = new Set(channels.flatMap(({ field }) => COMPUTED[field] ?? [field, `${field}_low`, `${field}_high`]));
+      const values = rows.flatMap((row) => [...keys].map((key) => row[key])).filter(Number.isFinite);
+      if (!values.length) continue;
+      const [least, most] = [Math.min(...values), Math.max(...values)];
+      const margin = 0.06 * (most - least || Math.abs(most) || 1);
+      for (const { scale, axis } of channels) {
+        scale.domain = scale.type === "log" ? [least / 1.25, most * 1.25] : [least - margin, most + margin];
+        if (axis?.values) axis.values = listLogTicks(...scale.domain);
+      }
+    }
+    return fitted;
   }
 
   // A table of the drawn rows with the columns that the chart draws.

@@ -38,7 +38,8 @@
   // The choices that leave nothing, each with what to do.
   function nameUndo() {
     const chosen = [...document.querySelectorAll("#control-bar select")].filter((select) => select.value && select.name !== "baseline");
-    return chosen.length ? `Undo ${chosen.map((select) => `“${select.selectedOptions[0].textContent.replace(/ \(\d+\)$/, "")}”`).join(" or ")}, or choose Reset.` : "";
+    const name = (select) => (select.name === "scope" ? "scope: whole nodes" : `${select.ariaLabel}: ${select.value}`);
+    return chosen.length ? `Undo “${chosen.map(name).join("” or “")}”, or choose Reset.` : "";
   }
 
   // The rows of a table that the control bar leaves.

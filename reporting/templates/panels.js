@@ -243,7 +243,7 @@
       results.rows.forEach((row, place) => {
         const setting = rowsByResult[row.setting];
         const isShown = setting && hasScopeFigures(setting) && (!view.baseline || others.checked || setting.like === view.baseline.like);
-        const isBaseline = isShown && setting === view.baseline && setting.runs === 1;
+        const isBaseline = isShown && setting === view.baseline && (setting.runs ?? 1) === 1;
         const cells = !isShown ? {} : !view.baseline ? getReported(results, place) : describeChanges(isBaseline ? view.baseline : row, view.baseline, false);
         for (const key of changeKeys) row[key] = cells[key] ?? null;
         results.updateCells(place, ["rate_percent", "joules_percent"]);
@@ -311,7 +311,7 @@
     if (!own.size || !other.size || !spread || !otherSpread) return null;
     const candidates = [compareAllRuns(own, spread, other, otherSpread)];
     const shared = [...own.keys()].filter((board) => other.has(board));
-    if (onSharedBoards && spread.runs && shared.length) candidates.push(compareOnBoards(own, other, shared, spread.runs));
+    if (onSharedBoards && spread.runs && shared.length) candidates.unshift(compareOnBoards(own, other, shared, spread.runs));
     const [first, second = first] = candidates;
     const { logRatio, error, quantiles, boards } = second.quantiles.t95 * second.error < first.quantiles.t95 * first.error ? second : first;
     const isBeyond = (quantile) => Math.abs(logRatio) > quantile * error;
@@ -321,10 +321,12 @@
 
   function compareAllRuns(own, spread, other, otherSpread) {
     const [first, second] = [describeRuns(own), describeRuns(other)];
-    const common = spread.runs ? [...first.shares].reduce((sum, [board, share]) => sum + share * (second.shares.get(board) ?? 0), 0) : 0;
+    const common = spread.runs && otherSpread.runs ? [...first.shares].reduce((sum, [board, share]) => sum + share * (second.shares.get(board) ?? 0), 0) : 0;
     const variance = computeVariance(spread, sumSquares(first.shares.values()) - common, 1 / first.runs)
       + computeVariance(otherSpread, sumSquares(second.shares.values()) - common, 1 / second.runs);
-    const quantiles = spread.boards.degrees_of_freedom <= otherSpread.boards.degrees_of_freedom ? spread.boards : otherSpread.boards;
+    // Of runs on the same boards, the spread between runs is all that is left, or the most of it.
+    const parts = [spread.boards, otherSpread.boards, ...(common ? [spread.runs] : [])];
+    const quantiles = parts.reduce((least, part) => (part.degrees_of_freedom < least.degrees_of_freedom ? part : least));
     return { logRatio: Math.log(first.mean / second.mean), error: Math.sqrt(variance), quantiles, boards: 0 };
   }
 

@@ -19,9 +19,9 @@ WORKLOAD = Workload(
     },
     variants_in_words={
         "baseline": "PyTorch's defaults",
-        "tuned": "compiled",
-        "tuned-tf32": "compiled",
-        "tuned-fp16": "compiled",
+        "tuned": "compiled, bf16",
+        "tuned-tf32": "compiled, TF32",
+        "tuned-fp16": "compiled, fp16",
         "fp8": "compiled, FP8 products",
         "mayr": "settings of Mayr et al.",
     },

@@ -50,6 +50,7 @@ def test_every_kind_of_table_has_its_charts() -> None:
         *("power-spread", "power-sm", "trace-1-power", "epochs-repeats"),
         *("llama3-8b-serve-serving-energy", "llama3-8b-serve-serving-throughput"),
         *("naive-factors-peak", "naive-factors-marks", "whole-nodes-8"),
+        "fixed-work-batch-1",
     }
     assert build_charts(make_table("serving", {"cap_w": 700.0})) == []
     assert build_charts(make_table("system-1", {"cap_w": 700.0})) == []

@@ -14,8 +14,8 @@ _MAX_LABELS = 80
 """Charts with more points have no labels; tooltips and the table show the caps."""
 _NARROW_END_PX = 420
 """Width from which a plot has the labels of a wide one."""
-_WIDE = Plot(_NARROW_END_PX, 900, EFFICIENCY_HEIGHT, font_px=10)
-_NARROW = Plot(220, _NARROW_END_PX, EFFICIENCY_HEIGHT, font_px=9)
+_WIDE = Plot(_NARROW_END_PX, 900, EFFICIENCY_HEIGHT, font_px=11)
+_NARROW = Plot(220, _NARROW_END_PX, EFFICIENCY_HEIGHT, font_px=11)
 
 
 def select_labelled(rows: Mapping[int, Mapping[str, Value]], every_cap: bool) -> list[int]:

@@ -88,7 +88,7 @@ def _write_shares(base: Any, key: str, make_axis: Callable[[str], Any]) -> Any:
         base.transform_aggregate(
             achieved=f"mean({key})", share="mean(mfu_percent)", groupby=["row_place"]
         )
-        .transform_calculate(share_text="format(datum.share, '.3r') + ' %'")
+        .transform_calculate(share_text="format(datum.share, '.2r') + ' %'")
         .mark_text(align="left", baseline="top", dx=8, dy=3, fontSize=11)
         .encode(x=make_axis("achieved"), text=alt.Text("share_text:N"))
     )

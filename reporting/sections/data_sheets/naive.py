@@ -140,6 +140,8 @@ def _name_settings(rows: Sequence[ResultRow]) -> tuple[dict[int, str], set[int]]
 
 
 def _get_factor(setting: Setting) -> tuple[bool, float]:
-    """The mean over the runs of a setting. A setting that may not win comes after all others."""
-    factors = [row.naive.factor.mean for row in setting.rows if row.naive]
-    return not setting.rows[0].may_win, fmean(factors)
+    """The mean over the runs of a setting that may win. A setting without one comes after all
+    others."""
+    winning = [row for row in setting.rows if row.may_win]
+    factors = [row.naive.factor.mean for row in winning or setting.rows if row.naive]
+    return not winning, fmean(factors)

@@ -212,12 +212,13 @@ def _add_ratios(grouped_cells: Sequence[tuple[str, Cells]]) -> list[Cells]:
 
 def _mark_batches(rows: Sequence[Cells]) -> list[Cells]:
     """The rows, with the mark of those whose line has energies at several batch sizes."""
-    batches: dict[object, set[object]] = {}
+    batches: dict[tuple[object, ...], set[object]] = {}
     for row in rows:
         if row["batch"] and row["node_kwh"]:
-            batches.setdefault(row["line"], set()).add(row["batch"])
+            batches.setdefault((row["line"], row["work"]), set()).add(row["batch"])
+    charted = {key for key, values in batches.items() if len(values) > 1}
     return [
-        {**row, IN_CHART: bool(row["node_kwh"]) and len(batches.get(row["line"], ())) > 1}
+        {**row, IN_CHART: bool(row["node_kwh"]) and (row["line"], row["work"]) in charted}
         for row in rows
     ]
 

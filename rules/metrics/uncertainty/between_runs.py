@@ -126,7 +126,7 @@ def compare_settings(
     shared = [board for board in setting if board in baseline]
     candidates = [_compare_all_runs(setting, spread, baseline, baseline_spread)]
     if on_shared_boards and spread.runs is not None and shared:
-        candidates.append(_compare_on_boards(setting, baseline, shared, spread.runs))
+        candidates.insert(0, _compare_on_boards(setting, baseline, shared, spread.runs))
     log_ratio, error, degrees, boards = min(
         candidates, key=lambda candidate: student_t95(candidate[2]) * candidate[1]
     )
@@ -156,7 +156,7 @@ def _compare_all_runs(
     # one board nothing would be left, so shared boards then count as others do.
     common = (
         math.fsum(share * baseline_shares.get(board, 0.0) for board, share in shares.items())
-        if spread.runs
+        if spread.runs and baseline_spread.runs
         else 0.0
     )
     variance = spread.compute_variance(
@@ -165,6 +165,9 @@ def _compare_all_runs(
         math.fsum(share**2 for share in baseline_shares.values()) - common, 1 / baseline_runs
     )
     degrees = min(spread.boards.degrees_of_freedom, baseline_spread.boards.degrees_of_freedom)
+    # Of runs on the same boards, the spread between runs is all that is left, or the most of it.
+    if common and spread.runs:
+        degrees = min(degrees, spread.runs.degrees_of_freedom)
     return math.log(mean / baseline_mean), math.sqrt(variance), degrees, 0
 
 

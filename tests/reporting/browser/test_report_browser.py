@@ -4,7 +4,6 @@ reader does."""
 import csv
 import io
 import json
-import math
 import re
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,12 @@ from support.report.browser import (
 )
 
 from rules.metrics import comparison
+from rules.metrics.uncertainty.between_runs import (
+    RunSpread,
+    SettingDifference,
+    compare_settings,
+)
+from rules.metrics.uncertainty.repeats import Component
 
 pytestmark = pytest.mark.xdist_group("whole-report")  # one test process builds it, once
 
@@ -132,11 +137,7 @@ def test_what_if_computes_as_the_rules_do(page: Any, browser: Any) -> None:
             )
         leader = None
         for place, row in enumerate(sorted(own, key=lambda r: -r["score"]), start=1):
-            is_tie = leader is not None and all(
-                abs(comparison.relative_percent(row[key], leader[key]))
-                < read_limits(page)[key]["other_boards"]
-                for key in (RATE, JOULES)
-            )
+            is_tie = leader is not None and is_tied(page, row, leader)
             assert row["rank"] == (leader["rank"] if leader and is_tie else place)
             leader = leader if is_tie else row
     shown = read_column(page, "what-if", "eur_per_million")
@@ -201,22 +202,45 @@ def test_compact_results_show_the_comparison_with_the_baseline(page: Any) -> Non
     assert read_compact(page, id, key) == before
 
 
-def read_limits(page: Any) -> Any:
-    """The least differences that count, as the page states them."""
-    return json.loads(page.locator("#about").text_content())["least_difference_percent"]
+def compare_rows(
+    page: Any, row: dict[str, Any], base: dict[str, Any], key: str
+) -> SettingDifference | None:
+    """The difference that `rules` finds between two rows of the page; None without intervals."""
+    spreads = json.loads(page.locator("#about").text_content())["spread"]
+    if not (row["runs_by_board"] and base["runs_by_board"]):
+        return None
+    (own, own_spread), (other, other_spread) = (
+        (read_runs(r, key), make_spread(spreads[r["model"]][key])) for r in (row, base)
+    )
+    return compare_settings(own, own_spread, other, other_spread)
+
+
+def read_runs(row: dict[str, Any], key: str) -> dict[str, list[float]]:
+    """The runs of a row by board, each with the mean of the runs on its board."""
+    place = {RATE: 2, JOULES: 3}[key]
+    parts = [part.split(", ") for part in row["runs_by_board"].split("; ")]
+    return {part[0]: [float(part[place])] * int(part[1]) for part in parts}
+
+
+def make_spread(stated: dict[str, Any]) -> RunSpread:
+    boards, runs = (
+        one and Component(one["sd_percent"], one["degrees_of_freedom"])
+        for one in (stated["boards"], stated["runs"])
+    )
+    return RunSpread(boards, runs, stated["runs_share"])
+
+
+def is_tied(page: Any, row: dict[str, Any], leader: dict[str, Any]) -> bool:
+    differences = [compare_rows(page, row, leader, key) for key in (RATE, JOULES)]
+    if None in differences:
+        return (row[RATE], row[JOULES]) == (leader[RATE], leader[JOULES])
+    return not any(difference and difference.counts for difference in differences)
 
 
 def test_told_apart_in_the_page_as_in_the_rules(page: Any) -> None:
     id = "resnet50-train-compare"
     names = [row["result"] for row in read_rows(page, id) if row["standing"] != "published"]
-    widen = (
-        "([id, key]) => { const row = wattmark.objects(id)[1]; row[`${key}_low`] = 0; "
-        "row[`${key}_high`] = 1e9; }"
-    )
-    page.evaluate(
-        widen, [id, RATE]
-    )  # one whose interval touches every other: no two of these runs are so close
-    found = set()
+    found, shared = set(), set()
     for name in names:
         page.get_by_label("baseline", exact=True).select_option(name)
         rows = read_rows(page, id)
@@ -224,20 +248,19 @@ def test_told_apart_in_the_page_as_in_the_rules(page: Any) -> None:
         for row in rows:
             if row is base:
                 continue
-            ends = [
-                None if r[f"{RATE}_low"] is None else (r[f"{RATE}_low"], r[f"{RATE}_high"])
-                for r in (row, base)
-            ]
-            same = row["boards"] == base["boards"] != ""
-            limits = read_limits(page)[RATE]
-            counts = [r["runs"] if same else r["boards_effective"] or 1 for r in (row, base)]
-            limit = limits["same_board" if same else "other_boards"]
-            limit *= math.sqrt((1 / counts[0] + 1 / counts[1]) / 2)
-            assert row["rate_told"] == comparison.compare_with_baseline(
-                row[RATE], ends[0], base[RATE], ends[1], limit
-            )
-            found.add(row["rate_told"])
-    assert found == {"higher", "lower", "within board spread", "intervals overlap", "no interval"}
+            for short, key in (("rate", RATE), ("joules", JOULES)):
+                difference = compare_rows(page, row, base, key)
+                told = row[f"{short}_told"]
+                found.add(told)
+                if difference is None:
+                    assert told == "no interval"
+                    continue
+                sign = "higher" if difference.percent > 0 else "lower"
+                assert told == (sign if difference.counts else "not told apart")
+                assert row[f"{short}_percent"] == pytest.approx(difference.percent, abs=1e-6)
+                shared.add(difference.boards)
+    assert found == {"higher", "lower", "not told apart", "no interval"}
+    assert 0 in shared and max(shared) >= 1, "some settings share boards"
 
 
 def test_link_to_the_evidence_keeps_what_was_chosen(page: Any) -> None:

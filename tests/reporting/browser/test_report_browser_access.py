@@ -76,7 +76,13 @@ def test_labels_of_the_small_charts_are_beside_their_marks_or_have_a_leader(
         labels = drawn_page.evaluate(_MEASURE_LABELS)
         names = {label["name"] for label in labels}
         for id in drawn_page.evaluate(_RESULT_IDS):
-            peaks = [row for row in read_rows(drawn_page, id) if row["peak"]]
+            rows = read_rows(drawn_page, id)
+            has_measured = any(row["standing"] != "published" for row in rows)
+            peaks = [
+                row
+                for row in rows
+                if row["peak"] and not (has_measured and row["standing"] == "published")
+            ]
             chart = id.replace("-results", "-hill-small")
             for row in peaks:
                 assert f"{chart}: {row['model']} \u00b7 {row['cap_w']}" in names

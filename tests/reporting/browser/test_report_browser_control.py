@@ -77,7 +77,8 @@ def test_section_and_chart_without_a_matching_row_are_hidden_and_say_so(page: An
     choose(page, "precision", "fp8")
     resnet = page.locator("#resnet50-train")
     assert (
-        resnet.locator(".empty").text_content() == "No result of this section matches the choices."
+        resnet.locator(".empty").text_content()
+        == "No result of this section matches the choices. Undo “precision: fp8”, or choose Reset."
     )
     assert page.locator("#llama3-8b-pretrain .empty").count() == 0
     assert resnet.locator("figure.chart:visible").count() == 0
@@ -119,9 +120,8 @@ def test_shared_address_opens_with_the_same_state_at_the_same_place(
         "() => Math.abs(document.getElementById('vitl16-train').getBoundingClientRect().top) < 200"
     )
     second_page.close()
-    # The small charts at the top stand side by side, and none of them is a place.
     page.evaluate("scrollTo(0, 0)")
-    page.wait_for_function("() => location.hash.includes('at=overview')")
+    page.wait_for_function("() => location.hash.includes('at=answer')")
 
 
 def test_unknown_value_in_the_address_filters_nothing(page: Any, browser: Any) -> None:

@@ -1,16 +1,21 @@
 """Labels of points overlap no mark and no other label."""
 
+import itertools
 import math
 import random
+from typing import Any
 from xml.etree import ElementTree as Xml
 
+import altair as alt
 import numpy as np
 import pytest
 from support.report.chart_tables import make_result, make_table, mark_fronts
 
 from reporting.charts import build_charts
+from reporting.charts.encoding import GREEN, find_look
 from reporting.charts.labels.layout import Plot, PlotPoint, place_labels
 from reporting.charts.render import to_svg
+from reporting.charts.style import make_log_axis
 
 
 def test_labels_overlap_no_label_and_no_point_at_any_width() -> None:
@@ -118,13 +123,69 @@ def test_hill_labels_each_cap_once_and_peaks_and_default_caps_in_its_small_form(
         chart.id.removeprefix("resnet50-train-"): [
             text.text
             for text in Xml.fromstring(to_svg(chart)).iter("text")
-            if text.get("font-size") in ("9px", "10px")
+            if text.get("font-size") in ("9px", "10px", "11px")
         ]
         for chart in charts
         if "hill" in chart.id or chart.id.endswith("efficiency")
     }
     assert sorted(texts["hill-small"]) == ["700", "H200 \u00b7 400"]
     assert sorted(text or "" for text in texts["results-efficiency"]) == ["300", "400", "700"]
+
+
+def read_small_hill(*rows: dict[str, Any]) -> Xml.Element:
+    charts = build_charts(make_table("results", *mark_fronts(rows)))
+    (chart,) = (chart for chart in charts if chart.id.endswith("hill-small"))
+    return Xml.fromstring(to_svg(chart))
+
+
+def make_published_row(cap_w: float, rate: float) -> dict[str, Any]:
+    fields = {"line": "paper", "model": "H100", "standing": "published"}
+    return make_result(cap_w, rate, rate / cap_w, **fields)
+
+
+def test_small_hill_shows_measured_points_and_published_ones_only_without_any() -> None:
+    measured = [
+        {"line": "a", "model": "H200"} | make_result(cap, rate, rate / cap, standing="closed")
+        for cap, rate in ((400.0, 5000.0), (700.0, 7000.0))
+    ]
+    published = [make_published_row(cap, cap) for cap in (300.0, 500.0)]
+    alone, together = read_small_hill(*measured), read_small_hill(*published, *measured)
+    # Its axes fit the measured points, which are ten times as high as the published ones.
+    assert Xml.tostring(alone) == Xml.tostring(together)
+    for colour, root in ((GREEN, together), (get_colour("H100"), read_small_hill(*published))):
+        drawn = {path.get("stroke") for path in root.iter("path")}
+        assert drawn & {GREEN, get_colour("H100")} == {colour}
+
+
+def get_colour(model: str) -> str:
+    return find_look({"model": model}).colour
+
+
+def test_texts_of_the_small_hill_are_no_smaller_than_11_px() -> None:
+    rows = [
+        {"line": "a", "model": "H200"} | make_result(cap, cap, 2.0 - cap / 700, standing="closed")
+        for cap in (300.0, 500.0, 700.0)
+    ]
+    sizes_px = [
+        float(size.removesuffix("px"))
+        for element in read_small_hill(*rows).iter()
+        if (size := element.get("font-size"))
+    ]
+    assert sizes_px and min(sizes_px) >= 11
+
+
+@pytest.mark.parametrize(
+    "values", [(7000.0, 9000.0), (0.0811, 0.0899), (1.26, 1.49), (12.1, 12.9), (100.0, 90000.0)]
+)
+def test_logarithmic_axis_has_three_round_ticks_within_its_ends(values: tuple[float, ...]) -> None:
+    encoding = make_log_axis(alt.X, "key", "title", values).to_dict()
+    low, high = encoding["scale"]["domain"]
+    ticks = encoding["axis"]["values"]
+    assert len(ticks) >= 3 and ticks == sorted(ticks)
+    assert low <= ticks[0] and ticks[-1] <= high
+    # One or two digits beyond those that all ticks share.
+    step = min(after - before for before, after in itertools.pairwise(ticks))
+    assert all(abs(tick / step - round(tick / step)) < 1e-6 for tick in ticks)
 
 
 def test_lines_of_the_hill_join_points_of_one_batch_size() -> None:

@@ -16,13 +16,19 @@ from support.report.row_chart_tables import (
     make_energy_table,
     make_epochs_table,
     make_factors_table,
+    make_fixed_work_table,
     make_nodes_table,
+    make_peak_row,
+    make_peaks_table,
     make_repeats,
     make_scaling_table,
+    withhold,
 )
+from support.report.sentence_rows import make_printed_row
 
 from reporting.charts import build_charts
 from reporting.charts.chart import Chart
+from reporting.charts.encoding import find_look
 from reporting.charts.render import fill_spec, to_svg
 from reporting.charts.style import CONFIG
 from reporting.report_table import ReportTable
@@ -110,7 +116,9 @@ def test_board_spread_is_shaded_from_the_lowest_mean_of_a_compared_setting() -> 
     limit = float(str(table.rows[0]["board_limit_percent"]))
     width = mean * limit / 100 * px_per_joule
     assert shaded.right - shaded.left == pytest.approx(width, abs=0.2)
-    assert "board spread" in chart.about
+    # 1.5 % in the rule book x 2.145 x the root of 2, as a factor.
+    assert limit == pytest.approx(4.66, abs=0.01)
+    assert "Shaded: a single run on another board is not told apart from" in chart.about
 
 
 @pytest.mark.parametrize(("slowest", "is_logarithmic"), [(5000, False), (80, True)])
@@ -145,7 +153,13 @@ def test_names_of_rows_cross_no_span_and_no_line_of_the_grid(table: ReportTable)
     for chart in build_charts(table):
         root = read_picture(chart)
         texts = [text for text in root.iter("text") if text.get("font-size") == "11px"]
-        names = [(y - 8, y) for text in texts for _, y in [read_shift(text)]]
+        # Names of rows begin at the left edge. Those of boards are in the middle of their rows.
+        names = [
+            (y - 8, y)
+            for text in texts
+            for x, y in [read_shift(text)]
+            if x == 2 and not re.fullmatch(r"…\w{4}", text.text or "")
+        ]
         spans = [
             (y, y + height)
             for path in root.iter("path")
@@ -163,7 +177,7 @@ def test_runs_that_are_compared_with_nothing_have_no_shade() -> None:
     alone = [{**row, "board_limit_percent": None} for row in table.rows]
     chart = build_chart(ReportTable(table.id, table.title, table.columns, tuple(alone)), "-energy")
     assert not read_marks(chart, "rect")
-    assert "board spread" not in chart.about
+    assert "Shaded" not in chart.about
 
 
 def test_each_bar_of_scaling_has_a_row_with_its_mark_of_perfect_scaling() -> None:
@@ -194,8 +208,9 @@ def test_repeats_lie_as_far_from_their_mean_as_their_energy_is() -> None:
     assert [point.is_hollow for point in points] == [True, False, False, False]
     # Each board has a row.
     assert len({point.y for point in points}) == 4
-    # The interval of three runs reaches beyond the right edge, and ends there.
-    half_percent = STUDENT_T95[1] * statistics.stdev(off_percent[1:]) / 3**0.5
+    # The interval of another run, by the spread in the rule book, reaches beyond the right edge,
+    # and ends there.
+    half_percent = 1.5 * STUDENT_T95[13] * (1 + 1 / 3) ** 0.5
     zero = points[0].left - off_percent[0] * px_per_percent
     (interval,) = read_marks(chart, "rule")
     assert interval.left == pytest.approx(zero - half_percent * px_per_percent, abs=0.2)
@@ -204,6 +219,10 @@ def test_repeats_lie_as_far_from_their_mean_as_their_energy_is() -> None:
     names = read_texts(chart)
     assert [name for name in names if name.startswith("…")] == [f"…{b[-4:]}" for b in BOARDS]
     assert any(name.endswith("J/image, n = 3") for name in names)
+
+
+def get_colour(model: str) -> str:
+    return find_look({"model": model, "standing": "published"}).colour
 
 
 def read_texts(chart: Chart) -> list[str]:
@@ -270,6 +289,27 @@ def test_single_runs_have_no_chart_of_repeats() -> None:
     assert build_charts(make_epochs_table(rows)) == []
 
 
+def test_demo_runs_without_intervals_are_in_the_chart_of_energy() -> None:
+    rows = [make_run_row(rate, BOARDS[0], standing="demo", batch_size=1) for rate in (7000, 8000)]
+    without = [
+        replace(row, joules_per_item=replace(row.joules_per_item, ci95=None))
+        for row in rows
+        if row.joules_per_item
+    ]
+    chart = build_chart(make_energy_table(without), "-energy")
+    assert len(read_marks(chart, "symbol")) == 2
+    assert chart.title == "Energy per item" and "Bars" not in chart.about
+    with_intervals = build_chart(make_energy_table(rows), "-energy")
+    assert with_intervals.title == "Energy per item with 95 % intervals"
+
+
+def test_published_energy_is_not_in_the_chart_of_energy() -> None:
+    printed = [make_printed_row(cap, 900) for cap in (400, 700)]
+    table = make_energy_table([*printed, *make_repeats()])
+    assert len(read_marks(build_chart(table, "-energy"), "symbol")) == 5
+    assert not [c for c in build_charts(make_energy_table(printed)) if c.id.endswith("-energy")]
+
+
 def test_achieved_flops_are_a_share_of_the_peak_of_the_precision() -> None:
     chart = build_chart(make_factors_table(), "-peak")
     points = read_marks(chart, "symbol")
@@ -281,6 +321,91 @@ def test_achieved_flops_are_a_share_of_the_peak_of_the_precision() -> None:
         assert point.is_hollow == is_hollow
     assert points[0].y == points[1].y < points[2].y, "repeats share a row"
     assert {"55.0 %", "40.0 %"} <= set(read_texts(chart))
+
+
+def read_shares(table: ReportTable) -> list[str]:
+    """The shares of the peak that the chart writes, from top to bottom."""
+    texts = Xml.fromstring(to_svg(build_chart(table, "-peak"))).iter("text")
+    shares = [text for text in texts if (text.text or "").endswith(" %")]
+    return [text.text or "" for text in sorted(shares, key=lambda text: read_shift(text)[1])]
+
+
+def test_share_of_the_peak_is_never_a_mean_over_batch_sizes() -> None:
+    """The chart shows the batch size nearest to the peak, as the mean over its own repeats."""
+    rows = [
+        make_peak_row(share, board, batch_size=batch)
+        for batch, shares in ((64, (0.2,)), (256, (0.5, 0.54)), (512, (0.3,)))
+        for share, board in zip(shares, BOARDS, strict=False)
+    ]
+    table = make_peaks_table(*rows)
+    assert read_shares(table) == ["52.0 %"]
+    chart = build_chart(table, "-peak")
+    assert len(read_marks(chart, "symbol")) == 2
+    assert "node · tuned bf16 · 700 W · batch 256 · resnet50-train" in read_texts(chart)
+    assert "Of settings that differ in batch size or load only: the one nearest" in chart.about
+    assert len(read_marks(build_chart(table, "-marks"), "symbol")) == 2
+
+
+def test_share_of_the_peak_is_never_a_mean_over_the_loads_of_a_server() -> None:
+    shares = (0.03, 0.05, 0.09, 0.14, 0.19, 0.24, 0.22)
+    rows = [
+        make_peak_row(share, BOARDS[0], batch_size=2 ** (place + 3))
+        for place, share in enumerate(shares)
+    ]
+    assert read_shares(make_peaks_table(*rows)) == ["24.0 %"]
+
+
+def test_share_of_the_peak_is_never_a_mean_over_options() -> None:
+    """Two runs of pre-training that differ in recomputation only."""
+    rows = [
+        make_peak_row(share, BOARDS[0], batch_size=4, options={"recompute": state})
+        for share, state in ((0.6, "off"), (0.4, "on"))
+    ]
+    table = make_peaks_table(*rows)
+    assert read_shares(table) == ["60.0 %"]
+    assert "node · tuned bf16 · 700 W · recompute off · resnet50-train" in [
+        name.replace(" · batch 4", "") for name in read_texts(build_chart(table, "-peak"))
+    ]
+
+
+def test_setting_that_may_not_win_hides_no_other_though_it_is_nearer_to_the_peak() -> None:
+    older = withhold(make_peak_row(0.7, BOARDS[0], batch_size=64))
+    row = make_peak_row(0.5, BOARDS[1], batch_size=256)
+    assert read_shares(make_peaks_table(older, row)) == ["50.0 %"]
+    assert read_shares(make_peaks_table(older)) == ["70.0 %"]
+
+
+def test_settings_of_other_caps_and_precisions_have_rows_of_their_own() -> None:
+    rows = [
+        make_peak_row(0.5, BOARDS[0]),
+        make_peak_row(0.4, BOARDS[0], cap_w=400.0),
+        make_peak_row(0.3, BOARDS[0], precision="fp8", peak_tflops=2000),
+    ]
+    assert sorted(read_shares(make_peaks_table(*rows))) == ["30.0 %", "40.0 %", "50.0 %"]
+
+
+def test_fixed_work_of_two_kinds_is_never_on_one_axis() -> None:
+    table = make_fixed_work_table(
+        ("pretraining", "H100", 64, 90.0),
+        ("pretraining", "H100", 512, 50.0),
+        ("images", "H200", 64, 0.9),
+        ("images", "H200", 512, 0.5),
+        ("serving", "B200", 64, 9.0),
+    )
+    charts = build_charts(table)
+    assert [(chart.id, chart.title) for chart in charts] == [
+        (
+            f"fixed-work-batch-{place}",
+            f"Energy of 10\u202f000\u202f000 images of {work} against batch size",
+        )
+        for place, work in ((1, "pretraining"), (2, "images"))
+    ]
+    for chart, board in zip(charts, ("H100", "H200"), strict=True):
+        assert len(read_marks(chart, "symbol")) == 2
+        svg = to_svg(chart)
+        assert [model for model in ("H100", "H200") if get_colour(model) in svg] == [board]
+        low, high = chart.spec["layer"][0]["encoding"]["y"]["scale"]["domain"]
+        assert high / low < 3, "its axis fits its own energies"
 
 
 def test_nodes_of_one_size_share_a_chart() -> None:

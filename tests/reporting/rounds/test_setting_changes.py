@@ -88,7 +88,8 @@ def compare_setting(earlier: ResultRow, later: ResultRow) -> SettingChange:
         (1000, 0.8, "worse"),
         (900, 0.6, "mixed"),
         (1100, 0.8, "mixed"),
-        # The intervals do not overlap, but boards differ by 4.6 %.
+        # The intervals within the runs do not overlap, but boards differ. By the rule book, single
+        # runs are told apart from exp(2.145 x sqrt(2) x 1.5 %) on, which is 4.65 %.
         (1045, 0.7, "not told apart"),
         (1047, 0.7, "better"),
         (1000, 0.7, "not told apart"),
@@ -229,11 +230,11 @@ def test_only_closed_and_open_results_are_compared() -> None:
 @pytest.mark.parametrize(
     ("rate", "half_width", "is_slower"),
     [
-        (970, 0.1, True),  # within the board spread, whose place the limit takes
+        (970, 0.1, True),  # not told apart from 1000, but the limit takes the place of the spread
         (981, 0.1, False),
         (1100, 0.1, False),
-        (970, 40, False),  # the intervals overlap
-        (970, None, True),  # no interval
+        (970, 40, False),  # the intervals within the runs overlap
+        (970, None, True),  # no interval within the run
     ],
 )
 def test_slower_settings_by_a_limit(rate: float, half_width: float | None, is_slower: bool) -> None:

@@ -10,11 +10,11 @@ from support.report.result_rows import make_figure, make_run_row
 
 from reporting.report_table import TableRow
 from reporting.results_model import ResultRow
+from reporting.sections.against import make_against_cells
 from reporting.sections.cells import distinguish_names
 from reporting.sections.compare import build_best_table, build_compare_table, build_tuned_table
 from reporting.sections.overview import build_workloads_table
-from reporting.sections.repeats import measure_spread
-from rules.metrics.uncertainty.repeats import count_effective_boards
+from reporting.sections.repeats import NO_REPEATS, measure_spread
 from rules.workloads import workloads
 
 RESNET = workloads()["resnet50-train"]
@@ -31,22 +31,26 @@ def make_setting(*rates: float, boards: str = "abcdefgh", **fields: Any) -> list
     return [make_run_row(rate, board, **fields) for rate, board in zip(rates, boards, strict=False)]
 
 
-def test_small_difference_between_single_runs_is_within_the_board_spread() -> None:
+def test_small_difference_between_single_runs_is_not_told_apart() -> None:
+    """By the rule book: 14 degrees of freedom, for which t is 2.145. Two single runs need
+    exp(-2.145 x sqrt(2) x 1.5 %), which is 955.5 against 1000."""
     rows = build_rows(
         build_compare_table,
         [
             make_run_row(979, "b", batch_size=1),
             make_run_row(1000, "a", batch_size=2),
             make_run_row(980, "a", batch_size=3),
-            make_run_row(950, "a", batch_size=4),
+            make_run_row(956, "b", batch_size=4),
+            make_run_row(955, "a", batch_size=5),
         ],
     )
     # Without repeats on one board, nothing tells how far its own runs are apart.
-    assert [(row["rate_told"], row["joules_told"]) for row in rows] == [
-        ("baseline", "baseline"),
-        ("within board spread", "within board spread"),
-        ("within board spread", "within board spread"),
-        ("lower", "higher"),
+    assert [(row[RATE], row["rate_told"], row["joules_told"]) for row in rows] == [
+        (1000, "baseline", "baseline"),
+        (980, "not told apart", "not told apart"),
+        (979, "not told apart", "not told apart"),
+        (956, "not told apart", "not told apart"),
+        (955, "lower", "higher"),
     ]
 
 
@@ -57,12 +61,14 @@ def test_repeats_on_several_boards_show_smaller_differences() -> None:
     rows = [*spread_rows, *others, single]
     spread = measure_spread(rows)
     # Both settings have a standard deviation of sqrt(200 / 3) images/s on four boards.
-    boards = spread.by_figure[RATE].boards
-    assert boards is not None
-    assert (boards.percent, boards.degrees_of_freedom) == (pytest.approx(0.828, abs=0.002), 6)
-    assert (spread.runs, spread.boards, spread.settings) == (8, 4, 2)
-    limit = spread.by_figure[RATE].get_single_limit_percent(same_board=False)
-    assert limit == pytest.approx(2.447 * math.sqrt(2) * boards.percent)
+    kind = spread.find("H200")
+    boards = kind.by_figure[RATE].boards
+    percent = 100 * math.sqrt(200 * (1 / 1000**2 + 1 / 973**2) / 6)
+    assert (boards.percent, boards.degrees_of_freedom) == (pytest.approx(percent), 6)
+    assert (kind.runs, kind.boards, kind.settings) == (8, 4, 2)
+    # Two single runs, with t = 2.447 for 6 degrees of freedom.
+    limit = 100 * (math.exp(2.447 * math.sqrt(2) * percent / 100) - 1)
+    assert kind.get_least_difference_percent(RATE) == pytest.approx(limit)
     table = build_compare_table(RESNET, rows, Path.as_posix, "table", spread)
     assert table is not None
     shown = {
@@ -72,13 +78,15 @@ def test_repeats_on_several_boards_show_smaller_differences() -> None:
     name = "node \u00b7 tuned bf16 \u00b7 700 W"
     assert shown == {
         f"{name} \u00b7 batch 1": (4, 4, 1000, "baseline"),
-        # One run each would need 2.86 %. Four boards each need half of it, four against one 2.26 %.
-        f"{name} \u00b7 batch 3": (1, 1, 980, "within board spread"),
+        # One run each would need 2.8 %. Four boards each need half of it, four against one 2.2 %.
+        f"{name} \u00b7 batch 3": (1, 1, 980, "not told apart"),
         f"{name} \u00b7 batch 2": (4, 4, 973, "lower"),
     }
 
 
 def test_repeats_on_one_board_judge_runs_on_that_board() -> None:
+    """Five runs differ by 0.16 %, with 4 degrees of freedom: on their board 0.5 % is told apart.
+    Elsewhere the spread between boards counts, by the rule book."""
     repeats = make_setting(1000, 1001, 1002, 1003, 1004, boards="aaaaa", batch_size=1)
     slower, elsewhere = (
         make_setting(rate, boards=board, batch_size=batch_size)
@@ -87,17 +95,93 @@ def test_repeats_on_one_board_judge_runs_on_that_board() -> None:
     rows = [*repeats, *slower, *elsewhere]
     table = build_compare_table(RESNET, rows, Path.as_posix, "table", measure_spread(rows))
     assert table is not None
-    assert [row["rate_told"] for row in table.rows] == ["baseline", "lower", "within board spread"]
+    assert [row["rate_told"] for row in table.rows] == ["baseline", "lower", "not told apart"]
 
 
-def test_runs_on_one_board_count_as_one_board() -> None:
-    assert count_effective_boards(["a", "b", "c"]) == 3
-    assert count_effective_boards(["a", "a", "a"]) == 1
-    assert count_effective_boards(["a", "a", "a", "b", "c"]) == pytest.approx(25 / 11)
+def test_settings_that_share_boards_are_compared_on_these_alone() -> None:
+    repeats = make_setting(1000, 1001, 1002, 1003, 1004, boards="aaaaa", batch_size=1)
+    fast = make_setting(2000, 1600, boards="ab", batch_size=2)
+    slower = make_setting(1980, boards="a", batch_size=3)
+    rows = [*repeats, *fast, *slower]
+    table = build_compare_table(RESNET, rows, Path.as_posix, "table", measure_spread(rows))
+    assert table is not None
+    by_rate = {row[RATE]: row for row in table.rows}
+    # The setting of one run is the fastest: its rate is above the mean over two boards.
+    baseline, on_a, others = by_rate[1980], by_rate[1800], by_rate[1002]
+    assert baseline["rate_told"] == "baseline" and baseline.get("shared_boards") is None
+    # On board a it is slower by 1 %, although the means say the opposite.
+    assert (on_a["shared_boards"], on_a["rate_told"]) == (1, "higher")
+    assert on_a["rate_percent"] == pytest.approx(100 * (2000 / 1980 - 1))
+    assert others["rate_told"] == "lower"
+
+
+def test_row_of_results_shows_its_own_change() -> None:
+    """Not that of its setting, whose other run is another one."""
+    rows = [
+        *make_setting(1000, 1040, boards="ab", batch_size=1),
+        *make_setting(960, 900, boards="ac", batch_size=2),
+        make_run_row(500, "d", precision="fp8"),
+        make_run_row(2000, "e", cap_enforced=False),
+    ]
+    cells = make_against_cells(rows, NO_REPEATS)
+    mean = 1020
+    assert [row.get("rate_percent") for row in cells] == [
+        *(pytest.approx(100 * (rate / mean - 1)) for rate in (1000, 1040, 960, 900)),
+        None,
+        None,
+    ]
+    # One run against two on other boards: 2.145 x sqrt(1.5) x 1.5 % is 3.9 %.
+    told = [row.get("rate_told") for row in cells]
+    assert told == ["not told apart"] * 2 + ["lower"] * 2 + [None] * 2
+    assert len({row["setting"] for row in cells[:2]}) == 1 and cells[5] == {}
+
+
+def test_change_of_a_row_is_not_that_on_shared_boards() -> None:
+    """A reader can compute it from the row and the mean of the baseline."""
+    repeats = make_setting(1000, 1001, 1002, 1003, 1004, boards="aaaaa", batch_size=1)
+    baseline = make_setting(2000, 1600, boards="ab", batch_size=2)
+    row = make_run_row(1700, "a", batch_size=3)
+    rows = [*repeats, *baseline, row]
+    cells = make_against_cells(rows, measure_spread(rows))[-1]
+    assert cells["rate_percent"] == pytest.approx(100 * (1700 / 1800 - 1))
+    assert cells.get("shared_boards") is None
+
+
+def test_single_run_that_is_the_fastest_setting_says_so() -> None:
+    rows = [make_run_row(1000, "a", batch_size=1), make_run_row(900, "b", batch_size=2)]
+    cells = make_against_cells(rows, NO_REPEATS)
+    assert [(row["rate_percent"], row["rate_told"]) for row in cells] == [
+        (0, "fastest of its group"),
+        (pytest.approx(-10), "lower"),
+    ]
+
+
+def test_setting_without_others_in_its_group_is_compared_with_none() -> None:
+    rows = [
+        make_run_row(1000, "a", batch_size=1),
+        make_run_row(900, "a", batch_size=2),
+        make_run_row(950, "a", "b"),
+    ]
+    compared = {row["like"]: row for row in build_rows(build_compare_table, rows)[1:]}
+    alone = compared["closed, bf16, 2 \u00d7"]
+    assert (alone["rate_told"], alone["joules_told"]) == ("only one of its group",) * 2
+    assert alone.get("rate_percent") is None and alone.get("joules_percent") is None
+    assert not any("rate_told" in row for row in make_against_cells(rows, NO_REPEATS)[2:])
+
+
+def test_published_figures_have_no_interval() -> None:
+    rows = [
+        make_run_row(rate, provenance=None, standing="published", precision=None, system=system)
+        for rate, system in ((1000, "A 2026"), (500, "B 2026"))
+    ]
+    baseline, other = build_rows(build_compare_table, rows)
+    assert (baseline["rate_told"], baseline["joules_told"]) == ("baseline", "baseline")
+    assert (other["rate_told"], other["joules_told"]) == ("no interval", "no interval")
+    assert (other["rate_percent"], other["joules_percent"]) == (-50, 100)
 
 
 def test_best_result_is_compared_with_the_second() -> None:
-    for rate, comparison in ((950, "higher"), (980, "within board spread")):
+    for rate, comparison in ((950, "higher"), (980, "not told apart")):
         rows = build_rows(
             build_best_table,
             [make_run_row(1000, "a", batch_size=1), make_run_row(rate, "b", batch_size=2)],
@@ -116,8 +200,10 @@ def test_mean_over_repeats_stands_for_a_variant() -> None:
     for rows in ([*baselines, *tuned], [*tuned[::-1], *baselines[::-1]]):
         (row,) = build_rows(build_tuned_table, rows)
         assert (row[RATE], row["baseline_rate"], row["runs"]) == (1010, 305, 3)
-        # Over three runs: sd 10, t = 4.303.
-        assert row[f"{RATE}_high"] == pytest.approx(1010 + 4.303 * 10 / math.sqrt(3))
+        # Another board by the rule book, for which three runs on one board are as good as one:
+        # sd 1.5 %, t = 2.145. The spread of these runs says nothing about boards.
+        half_width = 1010 * 2.145 * 0.015 * math.sqrt(2)
+        assert row[f"{RATE}_high"] == pytest.approx(1010 + half_width)
 
 
 def test_fastest_setting_of_a_variant_counts() -> None:
@@ -136,7 +222,7 @@ def test_one_lucky_run_is_neither_baseline_nor_best() -> None:
         compared = build_rows(build_compare_table, rows)
         assert [row[RATE] for row in compared] == [1000, 966.6666667]
         assert build_rows(build_best_table, rows)[0]["value"] == 1000
-        (winner,) = build_workloads_table(rows).rows
+        (winner,) = build_workloads_table(rows, NO_REPEATS).rows
         assert winner["fastest_rate"] == 1000
 
 
@@ -289,4 +375,16 @@ def test_columns_that_only_charts_and_exports_need_are_hidden() -> None:
         "table",
     )
     assert table is not None
-    assert {"cap_w", "boards"} <= {column.key for column in table.columns if column.hidden}
+    hidden_keys = {column.key for column in table.columns if column.hidden}
+    assert {"cap_w", "runs_by_board"} <= hidden_keys
+
+
+def test_table_has_the_runs_on_each_board_that_a_difference_follows_from() -> None:
+    """The page compares any two settings from them."""
+    rows = [
+        make_run_row(rate, board, joules_per_item=make_figure(joules))
+        for rate, board, joules in ((1000, "a", 0.5), (1010, "a", 0.75), (990, "b", 0.25))
+    ]
+    other = make_run_row(100, "c", batch_size=1, joules_per_item=None)
+    shown = [row["runs_by_board"] for row in build_rows(build_compare_table, [*rows, other])]
+    assert shown == ["a, 2, 1005.0, 0.625; b, 1, 990.0, 0.25", "c, 1, 100.0, None"]

@@ -27,6 +27,7 @@ from reporting.sections.compare import build_best_table, build_compare_table
 from reporting.sections.control import add_control_shares
 from reporting.sections.overview import build_workloads_table
 from reporting.sections.planning import build_what_if_table
+from reporting.sections.repeats import NO_REPEATS
 from rules import bundle as bundle_module
 from rules.finding import Severity
 from rules.metrics.power.profile import PowerSpread
@@ -65,7 +66,7 @@ def test_a_control_run_wins_and_ranks_nowhere(workload: str) -> None:
     fast = make_run_row(9000.0, "c", standing="control", workload=workload)
     rows = [make_run_row(1000.0, "a"), make_run_row(900.0, "b", batch_size=1), fast]
     assert not fast.may_win and "control run" in (fast.withheld or "")
-    (winners,) = build_workloads_table(rows).rows
+    (winners,) = build_workloads_table(rows, NO_REPEATS).rows
     assert (winners["results"], winners["fastest_rate"]) == (2, 1000.0)
     what_if = build_what_if_table(rows, Path.as_posix)
     assert what_if is not None

@@ -1,141 +1,252 @@
-"""The generated answer of the page and its answer cards."""
+"""The answer for each workload at the top of the page."""
 
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.report.result_rows import make_figure, make_run_row
-from support.report.sentence_rows import make_capped_row, make_printed_row, make_sweep
+from support.report.sentence_rows import make_capped_row, make_h100_row, make_printed_row
 
 from reporting.results_model import ResultRow
 from reporting.sections.repeats import NO_REPEATS, measure_spread
-from reporting.sections.sweeps.caps import CapSweep
-from reporting.sentences.cards import AnswerCard, build_answer, build_card
+from reporting.sentences.answers import MEANING, build_answer, describe_meaning
+from reporting.sentences.other_sources import OtherSources
+from reporting.sentences.page import build_page_sentences
 from rules.finding import Finding, Severity
-from rules.workloads import workloads
+from rules.workloads import Workload, workloads
 
 RESNET = workloads()["resnet50-train"]
+SERVING = workloads()["llama3-8b-serve"]
 UNUSUAL = Finding("X114", Severity.WARNING, "result.json", "", "2000 images/s", "at most 1100", "")
 
 
-def make_card(rows: Sequence[ResultRow], *sweeps: CapSweep) -> AnswerCard:
-    return build_card(RESNET, rows, sweeps, measure_spread(rows), Path.as_posix)
+def answer(rows: Sequence[ResultRow], workload: Workload = RESNET) -> str:
+    return build_answer(workload, rows, measure_spread(rows)).text
 
 
-def test_answer_names_setting_energy_cap_runs_and_boards() -> None:
-    rows = [make_run_row(rate, board) for rate, board in ((1000, "a"), (1010, "b"))]
-    rows += [make_run_row(500, "a", variant="baseline", precision="tf32")]
-    assert make_card(rows).sentence == (
-        "Lowest energy per image on ResNet-50 training: NVIDIA H200, tuned bf16, "
-        "0.6965\u202f±\u202f0.0440\u202fJ/image at 700\u202fW, the only cap measured (2 "
-        "runs on 2 boards, ±\u202fover runs)."
+def make_rival(rate: float, board: str = "b", **fields: Any) -> ResultRow:
+    """A run of the baseline."""
+    return make_run_row(rate, board, **{"variant": "baseline", "precision": "tf32"} | fields)
+
+
+# In the rule book a run on another board of H200 has a standard deviation of 1.5 % with 14 degrees
+# of freedom, so the 95 % interval of a ratio of two runs is 1.5 % x 1.414 x 2.145 = 4.55 % in
+# logarithms, and that of 99 % is 6.32 %.
+@pytest.mark.parametrize(
+    ("rate", "percent", "certainty"),
+    [
+        (500, "50", "certain"),
+        (930, "7.0", "certain"),
+        (945, "5.5", "likely"),
+        (965, "3.5", "not told apart"),
+    ],
+)
+def test_answer_says_how_much_less_energy_than_the_next_setting_and_how_certain(
+    rate: float, percent: str, certainty: str
+) -> None:
+    assert answer([make_run_row(1000, "a"), make_rival(rate)]) == (
+        f"H200 with tuned (compiled) takes {percent}\u202f% less energy per image than baseline "
+        f"(PyTorch's defaults) ({certainty}), at 1\u202f000\u202fimages/s."
     )
 
 
-def test_answer_uses_the_singular_for_one_run_on_one_board() -> None:
-    assert make_card([make_run_row(1000, "a")]).sentence.endswith(
-        "(1 run on 1 board, ±\u202fwithin this run)."
-    )
+@pytest.mark.parametrize("runs", [1, 2, 3, 10])
+def test_difference_above_8_percent_is_never_called_equal(runs: int) -> None:
+    rows = [make_run_row(1000, f"a{place}") for place in range(runs)]
+    assert "(certain)" in answer([*rows, make_rival(1000 / 1.08)])
 
 
-def test_answer_calls_settings_within_the_board_spread_a_tie() -> None:
-    rows = [make_run_row(1000, "a"), make_run_row(985, "b", batch_size=64)]
-    assert make_card(rows).sentence.endswith(
-        "(1 run on 1 board, ±\u202fwithin this run); it cannot be told apart from NVIDIA H200, "
-        "tuned bf16, batch size 64 with 0.7107\u202fJ/image."
-    )
-    rows.append(make_run_row(990, "c", system="other"))
-    assert make_card(rows).sentence.endswith(
-        "; it cannot be told apart from 2 other settings, such as NVIDIA H200, tuned bf16 on other "
-        "with 0.7071\u202fJ/image."
-    )
-
-
-def test_answer_calls_overlapping_intervals_a_tie_and_a_clear_difference_none() -> None:
-    wide = make_run_row(900, "b", batch_size=64, joules_per_item=make_figure(0.78, 0.09))
-    assert "cannot be told apart" in make_card([make_run_row(1000, "a"), wide]).sentence
-    narrow = make_run_row(900, "b", batch_size=64)
-    assert "cannot be told apart" not in make_card([make_run_row(1000, "a"), narrow]).sentence
-
-
-def test_setting_without_an_interval_cannot_be_told_apart() -> None:
-    best = make_run_row(1000, "a", joules_per_item=replace(make_figure(0.7), ci95=None))
-    card = make_card([best, make_run_row(500, "b", batch_size=64)])
-    assert "0.7000\u202fJ/image at 700\u202fW" in card.sentence
-    assert "cannot be told apart" in card.sentence
-    assert card.closed is not None and card.closed.energy.half_width == ""
-
-
-def test_answer_counts_caps_that_are_comparable() -> None:
-    runs = [make_capped_row(400, 700), make_capped_row(700, 1000)]
-    assert "at 400\u202fW, of 2 comparable caps" in make_card(runs).sentence
-    failed = replace(runs[0], cap_enforced=False)
-    assert (
-        "at 700\u202fW, the only comparable cap of 2 measured"
-        in make_card([failed, runs[1]]).sentence
-    )
-    assert "without a cap (" in make_card([make_run_row(1000, "a", cap_w=None)]).sentence
-
-
-def test_published_curves_peak_inside_their_comparable_caps_only() -> None:
-    curve = [make_printed_row(cap, rate) for cap, rate in ((300, 500), (400, 900), (500, 1000))]
-    rising = [
-        make_printed_row(cap, rate, model="MI300X") for cap, rate in ((400, 900), (500, 1000))
+@pytest.mark.parametrize("half_width", [0.0, 0.5, None])
+def test_interval_within_a_run_decides_no_certainty(half_width: float | None) -> None:
+    rows = [
+        replace(
+            make_run_row(rate, board, variant=variant),
+            joules_per_item=replace(
+                make_figure(700 / rate),
+                ci95=None if half_width is None else (700 / rate - half_width, 9.0),
+            ),
+        )
+        for rate, board, variant in ((1000, "a", "s2d"), (900, "b", "tuned"))
     ]
-    sentence = make_card([make_run_row(1000, "a"), *curve, *rising]).sentence
-    assert sentence.endswith(
-        "Published curve peaks at 400\u202fW, with power assumed equal to the cap."
+    assert "takes 10\u202f% less energy per image than tuned (compiled) (certain)" in answer(rows)
+    near = [rows[0], make_rival(990)]
+    assert "(not told apart)" in answer(near)
+
+
+def test_answer_has_the_mean_over_repeats_and_not_the_better_run() -> None:
+    rows = [make_run_row(1000, "a"), make_run_row(1100, "b"), make_rival(500, "c")]
+    assert answer(rows) == (
+        # (0.7 + 0.6364) / 2 = 0.6682 J against 1.4 J.
+        "H200 with tuned (compiled) takes 52\u202f% less energy per image than baseline "
+        "(PyTorch's defaults) (certain), at 1\u202f050\u202fimages/s."
     )
-    forbidden = make_printed_row(350, 9000, comparison="none")
-    assert make_card([make_run_row(1000, "a"), *curve, forbidden]).sentence == sentence
-    second = [replace(row, model="H100", cap_w=(row.cap_w or 0) + 50) for row in curve]
-    sentence = make_card([make_run_row(1000, "a"), *curve, *second]).sentence
-    assert "Published curves peak at 400\u2013450\u202fW" in sentence
 
 
-def test_open_result_is_named_open_and_never_the_closed_leader() -> None:
-    fast = make_run_row(3000, "b", standing="open", precision="fp8", variant="fp8")
-    card = make_card([make_run_row(1000, "a"), fast])
-    assert card.closed is not None and card.closed.name == "NVIDIA H200, tuned bf16"
-    assert card.open is not None and card.open.name == "NVIDIA H200, fp8"
-    assert "fp8" not in card.sentence
-    # The open result has less energy, so the answer says that it is on closed ones.
-    subject = "Lowest energy per image on ResNet-50 training"
-    assert card.sentence.startswith(f"{subject}, closed results: NVIDIA H200, tuned bf16")
-    assert make_card([make_run_row(1000, "a")]).sentence.startswith(f"{subject}: NVIDIA")
-    assert make_card([fast]).sentence.startswith(
-        "No closed result. Open: lowest energy per image on ResNet-50 training: NVIDIA H200, fp8, "
+def make_pair(boards: Sequence[str], variant: str, rate: float) -> list[ResultRow]:
+    """Two runs of a variant on each board. Boards are 8 % apart, runs on a board 0.1 %."""
+    return [
+        make_run_row(rate * (1 + 0.08 * place) * (1 + 0.001 * run), board, variant=variant)
+        for place, board in enumerate(boards)
+        for run in (0, 1)
+    ]
+
+
+def test_settings_on_the_same_boards_are_compared_on_these() -> None:
+    tuned = make_pair("abcd", "tuned", 1000)
+    same_boards = answer([*tuned, *make_pair("abcd", "s2d", 1030)])
+    assert same_boards.startswith(
+        "H200 with s2d (first convolution on 2 \u00d7 2 blocks) takes 2.9\u202f% less energy per "
+        "image than tuned (compiled) (certain)"
+    )
+    other_boards = answer([*tuned, *make_pair("efgh", "s2d", 1030)])
+    assert "takes 2.9\u202f% less energy per image than tuned (compiled) (not told apart)" in (
+        other_boards
+    )
+
+
+def test_kinds_of_boards_are_compared_where_both_are_measured() -> None:
+    rows = [
+        make_run_row(1200, "a", variant="s2d"),
+        make_run_row(1000, "a"),
+        # It needs less energy than all others but the first, and its variant is not the rival's.
+        make_h100_row(1100, "c", variant="tuned"),
+        make_h100_row(500, "c", variant="baseline"),
+    ]
+    assert answer(rows) == (
+        "H200 with s2d (first convolution on 2 \u00d7 2 blocks) takes 17\u202f% less energy per "
+        "image than tuned (compiled) (certain), at 1\u202f200\u202fimages/s. H200 takes 10\u202f% "
+        "more than H100, both tuned (certain), at 1\u202f000\u202fimages/s against 1\u202f100"
+        "\u202fimages/s."
+    )
+
+
+def test_boards_that_share_no_variant_are_compared_by_the_first_sentence_alone() -> None:
+    rows = [make_run_row(1000, "a", variant="s2d"), make_h100_row(900, "c")]
+    assert answer(rows) == (
+        "H200 with s2d (first convolution on 2 \u00d7 2 blocks) takes 10\u202f% less energy per "
+        "image than H100, tuned (compiled) (certain), at 1\u202f000\u202fimages/s."
+    )
+
+
+def test_each_other_kind_of_board_has_a_sentence() -> None:
+    rows = [make_run_row(1000, "a"), make_rival(500)]
+    rows += [
+        make_run_row(rate, board, model=model)
+        for model, rate, board in (("H100", 900, "c"), ("A100", 500, "d"))
+    ]
+    assert answer(rows).endswith(
+        " H200 takes 10\u202f% less than H100, both tuned (certain), at 1\u202f000\u202fimages/s "
+        "against 900.0\u202fimages/s. H200 takes 50\u202f% less than A100, both tuned (certain), "
+        "at 1\u202f000\u202fimages/s against 500.0\u202fimages/s."
+    )
+
+
+def test_only_setting_has_its_energy_with_an_interval() -> None:
+    assert answer([make_run_row(1000, "a")]) == (
+        "H200 with tuned (compiled) is the only compared setting: 0.7000\u202f±\u202f0.0319"
+        "\u202fJ/image, at 1\u202f000\u202fimages/s."
+    )
+
+
+def test_rival_of_the_same_variant_is_named_by_what_differs() -> None:
+    rows = [make_run_row(1000, "a", batch_size=256), make_run_row(900, "b", batch_size=64)]
+    assert "less energy per image than batch size 64 (certain)" in answer(rows)
+    servers = [replace(row, workload=SERVING.id) for row in rows]
+    assert answer(servers, SERVING) == (
+        "H200 with tuned (larger graphs and pages) takes 10\u202f% less energy per output token "
+        "than 64 requests in flight (certain), at 1\u202f000\u202ftokens/s."
+    )
+
+
+def test_rival_is_of_another_variant_though_another_batch_size_is_nearer() -> None:
+    rows = [
+        make_run_row(1000, "a", batch_size=256),
+        make_run_row(990, "b", batch_size=64),
+        make_rival(500, batch_size=256),
+    ]
+    assert "takes 50\u202f% less energy per image than baseline (PyTorch's defaults)" in (
+        answer(rows)
+    )
+
+
+def test_rival_is_on_as_many_boards_of_the_same_kind_if_there_is_one() -> None:
+    rows = [
+        make_run_row(1000, "a"),
+        make_h100_row(900, "b", variant="s2d"),
+        make_run_row(850, *"cdef", variant="s2d"),
+        make_run_row(800, "g", variant="s2d"),
+    ]
+    first, _ = answer(rows).split(". ")
+    assert first == (
+        "H200 with tuned (compiled) takes 20\u202f% less energy per image than s2d (first "
+        "convolution on 2 \u00d7 2 blocks) (certain), at 1\u202f000\u202fimages/s"
+    )
+
+
+def test_throughput_of_several_boards_is_per_accelerator() -> None:
+    rows = [make_run_row(1000, *"abcd"), make_run_row(900, "e")]
+    assert answer(rows) == (
+        "4 \u00d7 H200 with tuned (compiled) takes 10\u202f% less energy per image than H200 "
+        "(certain), at 1\u202f000\u202fimages/s per accelerator."
+    )
+
+
+def test_cap_is_stated_where_caps_differ() -> None:
+    runs = [make_capped_row(400, 700), make_capped_row(700, 1000)]
+    assert answer(runs) == (
+        "H200 with tuned (compiled) takes 18\u202f% less energy per image than at 700\u202fW "
+        "(certain), at 700.0\u202fimages/s with a cap of 400\u202fW."
+    )
+    assert "cap" not in answer([make_run_row(1000, "a"), make_rival(500)])
+    uncapped = [make_run_row(1000, "a", cap_w=None), make_rival(500)]
+    assert answer(uncapped).endswith("images/s without a cap.")
+
+
+def test_open_result_is_named_open_and_only_if_it_takes_less_energy() -> None:
+    closed = make_run_row(1000, "a")
+    fast = make_run_row(1400, "b", standing="open", variant="fp8", precision="fp8")
+    assert answer([closed, make_rival(500), fast]).endswith(
+        " Open: fp8 takes 29\u202f% less than that (certain), at 1\u202f400\u202fimages/s."
+    )
+    slow = make_run_row(900, "b", standing="open", variant="fp8", precision="fp8")
+    assert answer([closed, slow]) == answer([closed])
+
+
+def test_answer_without_a_closed_result_says_so() -> None:
+    fast = make_run_row(1000, "b", standing="open")
+    assert answer([fast]).startswith(
+        "No closed result. Open: H200 with tuned (compiled) is the only compared setting: "
+    )
+    assert answer([fast, make_rival(500, standing="open")]).startswith(
+        "No closed result. Open: H200 with tuned (compiled) takes 50\u202f% less energy per image "
     )
 
 
 def test_published_figures_answer_as_published_without_a_measured_result() -> None:
-    card = make_card([make_printed_row(700, 1000), make_printed_row(400, 900, caution="Sum?")])
-    assert card.sentence == (
-        "No measured result. Published: lowest energy per image on ResNet-50 training is "
-        "≈\u202f0.4444\u202fJ/image, H200 (Paper 2026) at 400\u202fW. Power is assumed "
-        "equal to the cap, and "
-        "no interval is printed."
+    rows = [make_printed_row(700, 1000), make_printed_row(400, 900)]
+    published = (
+        "Published: H200 (Paper 2026) at 400\u202fW takes the least energy per image, \u2248\u202f"
+        "0.4444\u202fJ/image, with power assumed equal to the cap."
     )
-    assert card.published is not None and card.published.caution.endswith("printed. Sum?")
-    assert card.published.repeats == "" and card.published.ties == ""
+    assert answer(rows) == f"No measured result. {published}"
+    demo = make_run_row(9000, "a", standing="demo")
+    assert answer([*rows, demo]) == (
+        f"No measured result: 1 demo run, which nothing is compared with. {published}"
+    )
+    assert "Published" not in answer([*rows, make_run_row(10, "a")])
 
 
 def test_demo_runs_give_no_answer() -> None:
     demo_rows = [make_run_row(9000, board, standing="demo") for board in ("a", "b")]
-    card = make_card(demo_rows)
-    assert card.sentence == (
-        "ResNet-50 training: No measured result: 2 demo runs, which nothing is compared with. "
-        "No result may be compared."
+    assert answer(demo_rows) == (
+        "No measured result: 2 demo runs, which nothing is compared with. No result may be "
+        "compared."
     )
-    assert (card.closed, card.open, card.published) == (None, None, None)
-
-
-def test_page_answers_for_the_workload_with_most_closed_runs() -> None:
-    one, two = make_card([make_run_row(1000, "a")]), make_card([make_printed_row(700, 1000)])
-    assert build_answer([two, one]) == one.sentence
-    assert build_answer([two]) == two.sentence
-    assert build_answer([]) == "No result may be compared."
+    assert answer([make_run_row(1000, "a", implausible="above the peak")]) == (
+        "No measured result. No result may be compared."
+    )
 
 
 @pytest.mark.parametrize(
@@ -151,83 +262,23 @@ def test_page_answers_for_the_workload_with_most_closed_runs() -> None:
     ids=["cap failed", "implausible", "not compared", "shape", "control", "demo"],
 )
 def test_row_that_may_not_win_is_in_no_answer(row: ResultRow) -> None:
-    others = [make_run_row(1000, "a"), make_printed_row(700, 500)]
+    others = [make_run_row(1000, "a"), make_rival(500), make_printed_row(700, 500)]
     row = replace(row, accelerator="forbidden", model="forbidden")
-    with_row, without = make_card([*others, row]), make_card(others)
-    assert "forbidden" not in repr(replace(with_row, not_compared=""))
-    assert with_row.sentence == without.sentence
+    answers = [build_answer(RESNET, rows, NO_REPEATS) for rows in (others, [*others, row])]
+    assert answers[0] == answers[1]
 
 
-def test_unreviewed_and_reproducing_runs_are_in_no_answer() -> None:
+def test_unreviewed_reproducing_and_older_runs_are_in_no_answer() -> None:
     usual = make_run_row(1000, "a")
     fast = make_run_row(2000, "b", batch_size=64)
     assert fast.provenance is not None
-    for fields in ({"bars": (UNUSUAL,)}, {"original": "reference/h200/run"}):
+    for fields in (
+        {"bars": (UNUSUAL,)},
+        {"original": "reference/h200/run"},
+        {"newer": "reference/h200/run"},
+    ):
         barred = replace(fast, provenance=replace(fast.provenance, **fields))
-        card = make_card([usual, barred])
-        assert card.sentence == make_card([usual]).sentence
-        assert (
-            card.not_compared == "1 measured result is not compared; the table gives the reasons."
-        )
-
-
-def test_hostile_names_are_escaped() -> None:
-    card = make_card([make_run_row(1000, "a", accelerator="H200\u202e<b>")])
-    assert "H200\\u202e<b>" in card.sentence and "\u202e" not in card.sentence
-
-
-def test_card_says_what_the_default_cap_costs() -> None:
-    rows = [make_capped_row(400, 760), make_capped_row(700, 1000)]
-    card = make_card(rows, make_sweep(rows))
-    assert card.closed is not None
-    assert card.closed.default_note == (
-        "At 400\u202fW, 25\u202f% less energy per image (95\u202f% interval 24.57 to 25.05\u202f%) "
-        "and 32\u202f% more time "
-        "than at 700\u202fW, the default cap; 2 caps measured."
-    )
-    unsure = make_card(rows, make_sweep(rows, relative_error=0.2)).closed
-    assert unsure is not None and unsure.default_note == (
-        "At 400\u202fW, energy per image cannot be told apart from that at 700\u202fW, the "
-        "default cap; "
-        "2 caps measured."
-    )
-    without_interval = make_card(rows, make_sweep(rows, relative_error=None)).closed
-    assert without_interval is not None
-    assert "cannot be told apart" in without_interval.default_note
-
-
-def test_card_says_that_only_one_cap_was_measured() -> None:
-    card = make_card([make_run_row(1000, "a")])
-    assert card.closed is not None
-    assert card.closed.default_note == "700\u202fW is the only cap measured with this setting."
-    assert card.closed.bundles == ("submissions/a",)
-    assert card.closed.standing == "closed"
-
-
-def test_card_at_the_default_cap_says_so() -> None:
-    rows = [make_capped_row(400, 300), make_capped_row(700, 1000)]
-    card = make_card(rows, make_sweep(rows))
-    assert card.closed is not None
-    assert card.closed.default_note == "700\u202fW is the default cap; 2 caps measured."
-
-
-def test_trust_of_several_runs_counts_each_state() -> None:
-    runs = [make_run_row(1000, "a"), make_run_row(1001, "b")]
-    assert runs[0].provenance is not None
-    confirmed = replace(runs[0].provenance, accepted="1.8.0", reproducers=("beta",))
-    card = make_card([replace(runs[0], provenance=confirmed), runs[1]])
-    assert card.closed is not None
-    assert card.closed.trust == "of 2 runs, 0 reviewed, 1 accepted, 1 reproduced"
-
-
-def test_serving_names_requests_in_flight() -> None:
-    workload = workloads()["llama3-8b-serve"]
-    row = make_run_row(1000, "a", workload=workload.id, batch_size=512)
-    card = build_card(workload, [row], [], NO_REPEATS, Path.as_posix)
-    assert card.closed is not None
-    assert (card.closed.batch, card.closed.energy.unit) == ("512 requests in flight", "J/token")
-    assert card.sentence.startswith("Lowest energy per output token on LLaMA 3 8B serving: ")
-    assert card.cost is not None and card.cost.subject == "A million output tokens"
+        assert answer([usual, barred]) == answer([usual])
 
 
 def test_closed_run_on_simulated_boards_is_in_no_answer() -> None:
@@ -235,7 +286,59 @@ def test_closed_run_on_simulated_boards_is_in_no_answer() -> None:
     assert simulated.provenance is not None
     run = simulated.provenance.run
     boards = tuple(replace(board, name="Simulated H200") for board in run.accelerators)
-    assert all(board.is_simulated for board in boards)
     provenance = replace(simulated.provenance, run=replace(run, accelerators=boards))
     rows = [make_run_row(1000, "a"), replace(simulated, provenance=provenance)]
-    assert make_card(rows).sentence == make_card(rows[:1]).sentence
+    assert answer(rows) == answer(rows[:1])
+
+
+def test_hostile_names_are_escaped() -> None:
+    text = answer([make_run_row(1000, "a", model="H200\u202e<b>")])
+    assert "H200\\u202e<b>" in text and "\u202e" not in text
+
+
+def test_answers_and_cards_have_the_workload_with_most_closed_runs_first() -> None:
+    rows = [
+        make_run_row(1000, "a", workload=SERVING.id),
+        *(make_run_row(900, board, workload=SERVING.id, cap_enforced=False) for board in "bc"),
+        *(make_run_row(1000, board) for board in "ab"),
+        make_printed_row(700, 1000, workload="llama3-8b-pretrain"),
+    ]
+    page = build_page_sentences(rows, (), (), NO_REPEATS, Path.as_posix, OtherSources())
+    # By name, they have the reverse order.
+    order = ["resnet50-train", "llama3-8b-serve", "llama3-8b-pretrain"]
+    assert [(first.workload, first.runs) for first in page.answers] == list(
+        zip(order, (2, 1, 0), strict=True)
+    )
+    assert [card.workload for card in page.cards] == order
+    assert [first.title for first in page.answers][:2] == [RESNET.title, SERVING.title]
+    empty = build_page_sentences([], (), (), NO_REPEATS, Path.as_posix, OtherSources())
+    assert (list(empty.answers), list(empty.cards)) == ([], [])
+
+
+def test_meaning_states_the_cap_that_all_compared_runs_share() -> None:
+    rows = [make_run_row(1000, "a"), make_run_row(900, "b")]
+    uncompared = [
+        make_printed_row(400, 900),
+        make_run_row(900, "c", cap_w=300.0, cap_enforced=False),
+        make_run_row(900, "d", cap_w=300.0, standing="demo"),
+    ]
+    assert describe_meaning([*rows, *uncompared]) == (
+        f"{MEANING} All compared runs have a cap of 700\u202fW."
+    )
+    assert describe_meaning([*rows, make_run_row(900, "c", cap_w=300.0)]) == MEANING
+    assert describe_meaning([replace(row, cap_w=None) for row in rows]) == (
+        f"{MEANING} All compared runs have no cap."
+    )
+    assert describe_meaning(uncompared) == MEANING
+
+
+def test_meaning_explains_the_words_of_the_answers() -> None:
+    for word in ("Certain: ", "Likely: ", "±: ", "Closed: ", "Open: ", "Scope: "):
+        assert word in MEANING
+
+
+@pytest.mark.parametrize("workload", workloads().values(), ids=lambda workload: workload.id)
+def test_each_variant_has_a_few_words(workload: Workload) -> None:
+    assert workload.variants_in_words.keys() == workload.variants.keys()
+    for variant, words in workload.variants_in_words.items():
+        assert words and words != variant and len(words) <= 40

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 from support.committed_runs import SUBMISSIONS
@@ -12,12 +13,16 @@ from reporting.collect import collect
 from reporting.page_model import PageModel, build_page_model
 from reporting.report_table import NO_BREAK, ReportTable, TableRow, format_number, format_value
 from reporting.sentences.words import format_percent
-from rules.metrics.figures import estimate_mean
+from rules.metrics.uncertainty.between_runs import compare_settings
 
 NUMBER = rf"\d[\d{NO_BREAK}]*(?:\.\d+)?"
 UNIT = r"(?:images|tokens)/[sJ]|J/(?:image|token)|W"
 AMOUNT = re.compile(rf"({NUMBER})(?:(?:\u2013|\s±\s)({NUMBER}))?\s({UNIT})\b")
 _COSTS = ("eur_per_million", "gco2e_per_million")
+MEASURED_SHARE = re.compile(
+    r"With the (\d+)\u2013(\d+)\sW per accelerator that others measured, it is "
+    r"([\d.]+)\s% to ([\d.]+)\s% lower"
+)
 PRINTED_CHANGE = re.compile(
     r"(\S+) needs ([\d.]+)\s% (less|more) energy per [\w ]+? at (\d+)\sW than at (\d+)\sW, with "
     r"([\d.]+)\s% (less|more) throughput"
@@ -52,11 +57,12 @@ def list_series_rows(table: ReportTable) -> list[TableRow]:
 def list_sentences(page: PageModel, workload: str) -> list[str]:
     """All generated texts on a workload."""
     (card,) = [card for card in page.sentences.cards if card.workload == workload]
+    (answer,) = [answer for answer in page.sentences.answers if answer.workload == workload]
     leaders = [leader for leader in (card.closed, card.open, card.published) if leader]
-    texts = [card.sentence]
+    texts = [answer.text]
     for leader in leaders:
         amounts = [a for a in (leader.energy, leader.efficiency, leader.throughput) if a]
-        texts += [leader.default_note, leader.ties, leader.cap]
+        texts += [leader.default_note, leader.ties, leader.cap, leader.spread]
         texts += [amount.text_with_interval for amount in amounts]
     texts += [
         sentence
@@ -89,22 +95,31 @@ def list_shown_values(tables: Sequence[ReportTable]) -> Iterator[tuple[str, str]
                     yield unit, f"{(high - low) / 2:.{decimals}f}"
 
 
-def list_setting_values(table: ReportTable) -> Iterator[tuple[str, str]]:
-    """The means over the repeats of each setting in a table of results, and half of their
-    intervals, computed again from the single runs."""
+SETTING_KEYS = ("line", "cap_w", "batch", "count", "standing")
+
+
+def list_setting_values(results: ReportTable, compare: ReportTable) -> Iterator[tuple[str, str]]:
+    """The means over the repeats of each setting in a table of results, computed again from the
+    single runs, and half of their intervals. Those of energy are in the table of comparisons, and
+    those of efficiency are as wide as these."""
     settings: dict[tuple[object, ...], list[TableRow]] = {}
-    for row in list_sound_rows(table):
+    for row in list_sound_rows(results):
         if row["standing"] != "published":
-            key = tuple(row[name] for name in ("line", "cap_w", "batch", "count", "standing"))
-            settings.setdefault(key, []).append(row)
-    for rows in settings.values():
-        for column in table.columns:
-            if column.key not in (RATE, JOULES, PER_JOULE) or len(rows) < 2:
-                continue
-            estimate = estimate_mean([float(row[column.key] or 0) for row in rows])
-            unit, text = column.unit.removesuffix(" per accelerator"), format_number(estimate.mean)
+            settings.setdefault(tuple(row[name] for name in SETTING_KEYS), []).append(row)
+    compared = {tuple(row[name] for name in SETTING_KEYS): row for row in compare.rows}
+    for key, rows in settings.items():
+        if len(rows) < 2:
+            continue
+        for name in (RATE, JOULES, PER_JOULE):
+            column = results.get_column(name)
+            mean = fmean(float(row[name] or 0) for row in rows)
+            unit, text = column.unit.removesuffix(" per accelerator"), format_number(mean)
+            energy_low, energy, energy_high = (
+                float(compared[key][f"{JOULES}{end}"] or 0) for end in ("_low", "", "_high")
+            )
+            half_width = mean * (energy_high - energy_low) / 2 / energy
             decimals = len(text.partition(".")[2])
-            yield from ((unit, text), (unit, f"{estimate.half_width:.{decimals}f}"))
+            yield from ((unit, text), (unit, f"{half_width:.{decimals}f}"))
 
 
 WORKLOADS = (
@@ -129,7 +144,11 @@ def test_every_amount_is_in_a_table_of_its_workload(page: PageModel, workload: s
     caps_w = {
         ("W", format_number(float(row["cap_w"] or 0), 1)) for row in list_series_rows(results)
     }
-    shown_values = {*list_shown_values(tables), *list_setting_values(results), *caps_w}
+    shown_values = {*list_shown_values(tables), *caps_w}
+    # A workload with one setting has no comparison.
+    for compare in tables:
+        if compare.id == f"{workload}-compare":
+            shown_values |= {*list_setting_values(results, compare)}
     count = 0
     for sentence in list_sentences(page, workload):
         for low, high, unit in AMOUNT.findall(sentence):
@@ -137,6 +156,103 @@ def test_every_amount_is_in_a_table_of_its_workload(page: PageModel, workload: s
                 assert (unit, number) in shown_values, sentence
                 count += 1
     assert count > 30
+
+
+def read_runs(row: TableRow) -> dict[str, list[float]]:
+    """The energies of the runs of a setting by board. Of several runs on a board the table has the
+    mean, so that each counts as often as its board has runs."""
+    runs: dict[str, list[float]] = {}
+    for part in str(row["runs_by_board"]).split("; "):
+        board, count, _, joules = part.split(", ")
+        runs[board] = int(count) * [float(joules)]
+    return runs
+
+
+def compare_rows(page: PageModel, row: TableRow, baseline: TableRow) -> tuple[str, str, str]:
+    """How far the energy of a setting is above that of another one, and how certain that is."""
+    spreads = [page.spread.find(str(r["model"])).by_figure[JOULES] for r in (row, baseline)]
+    difference = compare_settings(read_runs(row), spreads[0], read_runs(baseline), spreads[1])
+    percent = format_percent(difference.percent)
+    return percent, "less" if difference.percent < 0 else "more", difference.certainty
+
+
+def choose_least(rows: Sequence[TableRow], **cells: object) -> TableRow:
+    """The row of least energy that has these cells."""
+    return min(
+        (row for row in rows if all(row[key] == cell for key, cell in cells.items())),
+        key=lambda row: float(row[JOULES] or 0),
+    )
+
+
+LEAST = re.compile(
+    r"(?P<model>\S+) with (?P<variant>\S+) \([^)]+\) takes ([\d.]+\s%) (less|more) energy per "
+    r"[a-z ]+ than (?P<rival>\S+) .*?\((certain|likely|not told apart)\), at "
+)
+BOARDS = re.compile(
+    r"(?P<model>\S+) takes ([\d.]+\s%) (less|more) than (?P<other>\S+), both (?P<variant>\S+) "
+    r"\((certain|likely|not told apart)\)"
+)
+OPEN = re.compile(
+    r"Open: (?P<variant>\S+) \([^)]+\) takes ([\d.]+\s%) (less|more) than that "
+    r"\((certain|likely|not told apart)\), at "
+)
+
+
+def test_answers_are_those_of_the_tables_of_comparisons(page: PageModel) -> None:
+    counts = dict.fromkeys(("least", "boards", "open"), 0)
+    for answer in page.sentences.answers:
+        rows = [
+            row
+            for table in list_tables(page, answer.workload)
+            if table.id == f"{answer.workload}-compare"
+            for row in table.rows
+        ]
+        if match := LEAST.match(answer.text):
+            best = choose_least(rows, standing="closed")
+            assert (best["model"], best["variant"]) == (match["model"], match["variant"])
+            same_boards = {key: best[key] for key in ("model", "count", "standing")}
+            rival = choose_least(rows, variant=match["rival"], **same_boards)
+            assert (match[3], match[4], match[6]) == compare_rows(page, best, rival)
+            others = [row for row in rows if row["variant"] != best["variant"]]
+            assert rival is choose_least(others, **same_boards)
+            counts["least"] += 1
+        for match in BOARDS.finditer(answer.text):
+            own, other = (
+                choose_least(
+                    rows, standing="closed", model=match[model], variant=match["variant"], count=1
+                )
+                for model in ("model", "other")
+            )
+            assert (match[2], match[3], match[6]) == compare_rows(page, own, other)
+            counts["boards"] += 1
+        if match := OPEN.search(answer.text):
+            best, closed = (choose_least(rows, standing=name) for name in ("open", "closed"))
+            assert best["variant"] == match["variant"]
+            assert (match[2], match[3], match[4]) == compare_rows(page, best, closed)
+            counts["open"] += 1
+    # One workload has a single setting. H100 is measured for one workload.
+    assert counts == {"least": 5, "boards": 1, "open": 3}
+
+
+def test_leader_of_the_precision_answer_is_that_of_the_card(page: PageModel) -> None:
+    """Two answers to which setting needs the least energy are the same."""
+    count = 0
+    for card in page.sentences.cards:
+        leaders = [leader for leader in (card.closed, card.open) if leader]
+        least = min(leaders, key=lambda leader: float(leader.energy.value))
+        for question in page.sentences.findings[card.workload].questions:
+            if question.id == "precision":
+                stated = re.findall(rf"({NUMBER})\sJ/", " ".join(question.sentences))
+                assert min(map(float, stated)) == float(least.energy.value)
+                count += 1
+    assert count == 3
+
+
+def test_no_sentence_of_a_workload_is_on_image_models(page: PageModel) -> None:
+    """Studies of image models are no results of these workloads."""
+    for workload in WORKLOADS:
+        shared = [q.shared for q in page.sentences.findings[workload].questions]
+        assert "image model" not in repr((list_sentences(page, workload), shared))
 
 
 def test_printed_changes_are_those_of_the_tables(page: PageModel) -> None:
@@ -173,16 +289,25 @@ def test_printed_changes_are_those_of_the_tables(page: PageModel) -> None:
 
 def test_node_share_follows_from_power_and_throughput(page: PageModel) -> None:
     for card in page.sentences.cards:
-        (sentence,) = next(
-            question.sentences
+        (node,) = (
+            question
             for question in page.sentences.findings[card.workload].questions
             if question.id == "node"
         )
+        (sentence,) = node.sentences
         efficiency = float(re.findall(rf"lower: ({NUMBER})", sentence)[0])
         assert card.closed is not None
         joules = float(card.closed.energy.value)
         rate = float(card.closed.throughput.value.replace(NO_BREAK, ""))
         assert efficiency == pytest.approx(1 / (joules + 25 / rate), rel=2e-3)
+        low_w, high_w, least, most = map(float, MEASURED_SHARE.findall(sentence)[0])
+        # The publications are named below.
+        stated_w = [float(watts) for watts in re.findall(r"\d{3}", " ".join(node.shared))]
+        assert {low_w, high_w} <= set(stated_w)
+        assert low_w == min(share.low_w for share in page.node_shares)
+        for share_w, percent in ((low_w, least), (high_w, most)):
+            lower = 100 * (1 - joules / (joules + share_w / rate))
+            assert percent == pytest.approx(lower, abs=0.6)
 
 
 def test_costs_are_those_of_the_what_if_table(page: PageModel) -> None:

@@ -1,8 +1,12 @@
 """Numbers and lists in sentences."""
 
-import pytest
+from typing import Any
 
-from reporting.results_model import Figure
+import pytest
+from support.report.result_rows import make_run_row
+
+from reporting.results_model import Figure, ResultRow
+from reporting.sections.cells import name_load, name_variant
 from reporting.sentences.words import (
     count_nouns,
     format_amount,
@@ -10,6 +14,7 @@ from reporting.sentences.words import (
     format_percent_range,
     format_range,
     join_words,
+    name_beside,
 )
 
 
@@ -33,17 +38,46 @@ def test_range_has_one_value_if_both_look_equal() -> None:
     assert format_range([-1.5, 2.0], "%") == "\u22121.500 to 2\u202f%"
 
 
-def test_amount_names_what_its_interval_is_over() -> None:
-    figure = Figure(0.09445, "measured", 4, (0.09, 0.099))
-    over_runs, within_run = (format_amount(figure, "J/image", runs) for runs in (4, 1))
-    assert (over_runs.text_with_interval, over_runs.basis) == (
-        "0.09445\u202f±\u202f0.00450\u202fJ/image",
-        "4 runs",
+def test_amount_has_half_of_its_interval_with_the_decimals_of_its_value() -> None:
+    amount = format_amount(Figure(0.09445, "measured", 4, (0.09, 0.099)), "J/image")
+    assert amount.text_with_interval == "0.09445\u202f±\u202f0.00450\u202fJ/image"
+    assert amount.text == "0.09445\u202fJ/image"
+    # The interval of a setting does not depend on how many runs it is the mean of.
+    assert format_amount(Figure(0.09445, "measured", None, (0.09, 0.099)), "J/image") == amount
+    without = format_amount(Figure(2.5, "assumed"), "J/image")
+    assert without.text_with_interval == "\u2248\u202f2.500\u202fJ/image"
+
+
+def make_server(**fields: Any) -> ResultRow:
+    return make_run_row(1000, "a", **{"workload": "llama3-8b-serve", "batch_size": 64} | fields)
+
+
+def test_setting_is_named_by_what_tells_it_from_the_leader() -> None:
+    leader = make_server()
+    for fields, name in (
+        ({"batch_size": 512}, "NVIDIA H200, tuned bf16, 512 requests in flight"),
+        ({"cap_w": 400.0}, "NVIDIA H200, tuned bf16 at 400\u202fW"),
+        ({"system": "other"}, "NVIDIA H200, tuned bf16 on other"),
+        ({"variant": "fp8", "precision": "fp8"}, "NVIDIA H200, fp8"),
+    ):
+        assert name_beside(make_server(**fields), leader) == name
+
+
+def test_load_is_a_batch_size_or_the_requests_in_flight() -> None:
+    assert name_load(make_server()) == "64 requests in flight"
+    assert name_load(make_run_row(1000, "a", batch_size=64)) == "batch size 64"
+    assert name_load(make_server(batch_size=None)) == "batch size not stated"
+
+
+def test_variant_is_named_with_its_words_and_its_clock() -> None:
+    assert name_variant(make_run_row(1000, "a", variant="s2d")) == (
+        "s2d (first convolution on 2 \u00d7 2 blocks)"
     )
-    assert within_run.basis == "4 epochs of one run"
-    assert (
-        format_amount(Figure(2.5, "assumed"), "J/image", None).text == "≈\u202f2.500\u202fJ/image"
+    assert name_variant(make_server(variant="fp8-kv", sm_clock_mhz=1500)) == (
+        "fp8-kv at 1500\u202fMHz (FP8 weights and cache)"
     )
+    # A variant that the rules do not name has no words.
+    assert name_variant(make_run_row(1000, "a", variant="mine")) == "mine"
 
 
 def test_nouns_and_lists() -> None:

@@ -13,7 +13,6 @@ from rules.metrics.comparison import (
     accelerators_needed,
     compare_with_baseline,
     compare_with_original,
-    estimate_relative_percent,
     relative_percent,
     score,
     site_kwh,
@@ -145,19 +144,3 @@ def test_clocks_are_means_over_scored_epochs() -> None:
 
 def test_what_if_without_results_is_no_table() -> None:
     assert build_what_if_table([], str) is None
-
-
-def test_interval_of_a_relative_difference() -> None:
-    value, exact = Estimate(110, 10, None, (108.9, 111.1)), Estimate(100, 12, None, (100, 100))
-    difference = estimate_relative_percent(value, exact)
-    assert (difference.mean, difference.n) == (pytest.approx(10), 10)
-    assert difference.ci95 == pytest.approx((8.9, 11.1))
-    uncertain = Estimate(100, 12, None, (98, 102))
-    wider, inverse = (
-        estimate_relative_percent(*pair).ci95 for pair in ((value, uncertain), (uncertain, value))
-    )
-    assert wider is not None and inverse is not None
-    assert wider[0] < 8.9 and wider[1] > 11.1
-    # The ratio of the two in the other order has the reciprocal ends.
-    assert [100 * (1 / (1 + end / 100) - 1) for end in inverse] == pytest.approx(wider[::-1])
-    assert estimate_relative_percent(value, Estimate(100, 1, None, None)).ci95 is None

@@ -1,6 +1,7 @@
 """Time and energy of a fixed amount of work, and the published runs of Latif et al. 2024."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -41,8 +42,23 @@ def test_published_runs_of_latif_are_the_printed_ones() -> None:
     assert [row["ratio"] for row in (small, large)] == [pytest.approx(4.1), 1]
     assert list(by_batch) == [4096, 512], "the least energy comes first"
     (chart,) = build_charts(table)
-    assert chart.id == "fixed-work-batch" and "2 points" in chart.alt
+    assert chart.id == "fixed-work-batch-1" and "2 points" in chart.alt
     validate_spec(chart.spec)
+
+
+def test_works_share_no_chart_and_each_is_named() -> None:
+    """Items of different work are different things, so their energies share no axis."""
+    paper = Paper.from_document(json.loads((PUBLISHED / "latif2024.json").read_text()))
+    assert paper.fixed_work is not None
+    other_work = [replace(work, work="Training of another model") for work in paper.fixed_work]
+    both = replace(paper, fixed_work=[*paper.fixed_work, *other_work])
+    table = build_fixed_work_table([], [both], Path.as_posix)
+    assert table is not None and len(table.rows) == 4
+    charts = build_charts(table)
+    assert [chart.id for chart in charts] == ["fixed-work-batch-1", "fixed-work-batch-2"]
+    for chart, title in zip(charts, ("ResNet-152", "Training of another model"), strict=True):
+        assert title in chart.title and "2 points" in chart.alt
+        validate_spec(chart.spec)
 
 
 def test_work_at_a_single_batch_size_has_no_chart() -> None:

@@ -46,7 +46,7 @@ def make_table(kind: str, *rows: dict[str, Any], **fields: Any) -> ReportTable:
             Column(key, key, "unit", "number")
             for key in (*NUMBERS, *fields, "count", "batch", "value", "baseline_rate")
         ),
-        Column("joules_per_item", "energy", "J/image", "number", interval=True),
+        Column("joules_per_item", "energy", "J/image", "number", interval=True, kinds=True),
         Column("speed_up", "speed-up", "", "number", interval=True),
         *(Column(key, key, hidden=True) for key in (*TEXTS, *MARKS)),
     )
@@ -133,7 +133,12 @@ CHART_TABLES = (
     make_table(
         "results",
         *(
-            {"joules_per_item": v, "joules_per_item_low": v - 0.1, "joules_per_item_high": v + 0.1}
+            {
+                "joules_per_item": v,
+                "joules_per_item_kind": "measured",
+                "joules_per_item_low": v - 0.1,
+                "joules_per_item_high": v + 0.1,
+            }
             for v in (1.5, 2.5)
         ),
     ),

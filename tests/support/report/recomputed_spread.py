@@ -206,6 +206,8 @@ def compare_repeats(
     )
     means = [np.mean([r.numbers[key] for r in runs]) for runs in (repeats, base)]
     quantile = max(spread.quantile, base_spread.quantile)
+    if common and spread.run_quantile is not None:
+        quantile = max(quantile, spread.run_quantile)
     over_all = Difference(100 * (means[0] / means[1] - 1), quantile * np.sqrt(variance), 0)
     groups, base_groups = group_by_board(repeats, key), group_by_board(base, key)
     shared = groups.keys() & base_groups.keys()
@@ -218,7 +220,7 @@ def compare_repeats(
         spread.run_quantile * np.sqrt(spread.runs * weight),
         len(shared),
     )
-    return min(over_all, paired, key=lambda difference: difference.half_width)
+    return min(paired, over_all, key=lambda difference: difference.half_width)
 
 
 def state_intervals(results: Sequence[Result], spreads: Spreads) -> list[Result]:

@@ -69,7 +69,9 @@ def make_record(*boards: str, kind: tuple[object, ...] = (), within_run: Any = N
             for uuid in boards
         ),
         # Its settings tell whether the work was simulated and whether it was a server's.
-        declaration=Mock(implementation=Mock(settings={}), settings=Mock(requests=None)),
+        declaration=Mock(
+            implementation=Mock(settings={}), settings=Mock(requests=None, options=None)
+        ),
         system=unread,
         environment=unread,
         within_run=within_run,

@@ -1,5 +1,6 @@
 """Tables of charts of rows, of servers and of nodes, from the builders of the page."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -7,9 +8,11 @@ from typing import Any
 
 from support.report.result_rows import make_figure, make_run_row
 
+from reporting.paper import Paper
 from reporting.report_table import ReportTable
 from reporting.results_model import Figure, ResultRow
 from reporting.sections.data_sheets.naive import build_naive_table
+from reporting.sections.nodes.fixed_work import build_fixed_work_table
 from reporting.sections.nodes.racks import NodePower, build_whole_nodes_table
 from reporting.sections.repeats import measure_spread
 from reporting.sections.results import build_results_table
@@ -55,40 +58,96 @@ def make_epochs_table(rows: list[ResultRow]) -> ReportTable:
 
 def make_scaling_table(*runs: tuple[int, float]) -> ReportTable:
     """Runs on so many accelerators with these speed-ups. The last one is withheld."""
-    rows = [make_run_row(7000, *BOARDS[:count]) for count, _ in runs]
+    rows = [make_run_row(7000 * value / count, *BOARDS[:count]) for count, value in runs]
     rows[-1] = withhold(rows[-1])
+    reference = make_run_row(7000, BOARDS[0])
     scaled = [
-        ScaledRun(
-            row,
-            7000,
-            Scaling(row.count or 0, *[Estimate(value, 10, 0.01, (value - 0.1, value + 0.1))] * 3),
-        )
-        for row, (_, value) in zip(rows, runs, strict=True)
+        ScaledRun(row, [reference], Scaling(count, *[Estimate(value, 10, 0.01, None)] * 3))
+        for row, (count, value) in zip(rows, runs, strict=True)
     ]
     spread = measure_spread(make_repeats())
     return build_scaling_table(TRAINING, scaled, LINK, "resnet50-train-scaling", "Scaling", spread)
 
 
+def make_peak_row(
+    share: float,
+    board: str,
+    *,
+    peak_tflops: float = 1000,
+    options: Mapping[str, str] | None = None,
+    **fields: Any,
+) -> ResultRow:
+    """A run at this share of the dense peak of its precision, with these options."""
+    precision = fields.setdefault("precision", "bf16")
+    estimate = NaiveEstimate(peak_tflops, f"{precision} peak", 700.0)
+    factor = Estimate(1 / share, 10, 0.1, (0.9 / share, 1.1 / share))
+    row = make_run_row(
+        7000,
+        board,
+        mfu=Figure(share, "measured"),
+        naive=RunComparison("measured J per item", estimate, factor),
+        **fields,
+    )
+    assert row.provenance is not None
+    settings = SimpleNamespace(requests=None, options=options)
+    declaration: Any = SimpleNamespace(
+        settings=settings, implementation=SimpleNamespace(settings={})
+    )
+    run = row.provenance.run
+    kind = (*run.kind, *sorted((options or {}).items()))
+    run = replace(run, declaration=declaration, kind=kind)
+    return replace(row, provenance=replace(row.provenance, run=run))
+
+
+def make_peaks_table(*rows: ResultRow) -> ReportTable:
+    """The table of all runs over their naive estimate."""
+    table = build_naive_table(rows, LINK)
+    assert table is not None
+    return table
+
+
 def make_factors_table() -> ReportTable:
     """Two repeats at 50 % and 60 % of the peak in bf16, and a withheld run at 40 % in fp8."""
+    return make_peaks_table(
+        make_peak_row(0.5, BOARDS[0]),
+        make_peak_row(0.6, BOARDS[1]),
+        withhold(make_peak_row(0.4, BOARDS[2], peak_tflops=2000, precision="fp8")),
+    )
 
-    def make_row(share: float, peak_tflops: float, board: str, precision: str) -> ResultRow:
-        estimate = NaiveEstimate(peak_tflops, f"{precision} peak", 700.0)
-        factor = Estimate(1 / share, 10, 0.1, (0.9 / share, 1.1 / share))
-        return make_run_row(
-            7000,
-            board,
-            precision=precision,
-            mfu=Figure(share, "measured"),
-            naive=RunComparison("measured J per item", estimate, factor),
-        )
 
-    rows = [
-        make_row(0.5, 1000, BOARDS[0], "bf16"),
-        make_row(0.6, 1000, BOARDS[1], "bf16"),
-        withhold(make_row(0.4, 2000, BOARDS[2], "fp8")),
+def make_fixed_work_table(*energies: tuple[str, str, int, float]) -> ReportTable:
+    """Published energies of fixed work: each with its work, its board, its batch size and its
+    kWh."""
+    work = [
+        {
+            "work": name,
+            "accelerator": board,
+            "accelerators": 8,
+            "cap_w": None,
+            "batch_size": batch,
+            "items": 1e7,
+            "item": "image",
+            "seconds": 3600.0,
+            "energy_j": kwh * 3.6e6,
+            "median_w": None,
+            "caution": None,
+            "place": "Table 1",
+        }
+        for name, board, batch, kwh in energies
     ]
-    table = build_naive_table(rows, LINK)
+    paper = Paper.from_document(
+        {
+            "id": "doe",
+            "standing": "published",
+            "title": "Nodes",
+            "authors": "Doe, Roe",
+            "year": 2025,
+            "url": "https://example.org",
+            "notes": "",
+            "fixed_work": work,
+        }
+    )
+    table = build_fixed_work_table([], [paper], LINK)
     assert table is not None
     return table
 
@@ -172,4 +231,5 @@ def list_row_chart_tables() -> list[ReportTable]:
         make_factors_table(),
         make_serving_table((16, 700), (64, 700), (64, 400)),
         make_nodes_table(),
+        make_fixed_work_table(("a", "H100", 64, 9.0), ("a", "H100", 512, 5.0)),
     ]
