@@ -320,7 +320,7 @@ def test_achieved_flops_are_a_share_of_the_peak_of_the_precision() -> None:
         assert point.left == pytest.approx(tflops * px_per_tflops, abs=0.5)
         assert point.is_hollow == is_hollow
     assert points[0].y == points[1].y < points[2].y, "repeats share a row"
-    assert {"55.0 %", "40.0 %"} <= set(read_texts(chart))
+    assert {"55 %", "40 %"} <= set(read_texts(chart))
 
 
 def read_shares(table: ReportTable) -> list[str]:
@@ -338,7 +338,7 @@ def test_share_of_the_peak_is_never_a_mean_over_batch_sizes() -> None:
         for share, board in zip(shares, BOARDS, strict=False)
     ]
     table = make_peaks_table(*rows)
-    assert read_shares(table) == ["52.0 %"]
+    assert read_shares(table) == ["52 %"]
     chart = build_chart(table, "-peak")
     assert len(read_marks(chart, "symbol")) == 2
     assert "node · tuned bf16 · 700 W · batch 256 · resnet50-train" in read_texts(chart)
@@ -352,7 +352,7 @@ def test_share_of_the_peak_is_never_a_mean_over_the_loads_of_a_server() -> None:
         make_peak_row(share, BOARDS[0], batch_size=2 ** (place + 3))
         for place, share in enumerate(shares)
     ]
-    assert read_shares(make_peaks_table(*rows)) == ["24.0 %"]
+    assert read_shares(make_peaks_table(*rows)) == ["24 %"]
 
 
 def test_share_of_the_peak_is_never_a_mean_over_options() -> None:
@@ -362,7 +362,7 @@ def test_share_of_the_peak_is_never_a_mean_over_options() -> None:
         for share, state in ((0.6, "off"), (0.4, "on"))
     ]
     table = make_peaks_table(*rows)
-    assert read_shares(table) == ["60.0 %"]
+    assert read_shares(table) == ["60 %"]
     assert "node · tuned bf16 · 700 W · recompute off · resnet50-train" in [
         name.replace(" · batch 4", "") for name in read_texts(build_chart(table, "-peak"))
     ]
@@ -371,8 +371,8 @@ def test_share_of_the_peak_is_never_a_mean_over_options() -> None:
 def test_setting_that_may_not_win_hides_no_other_though_it_is_nearer_to_the_peak() -> None:
     older = withhold(make_peak_row(0.7, BOARDS[0], batch_size=64))
     row = make_peak_row(0.5, BOARDS[1], batch_size=256)
-    assert read_shares(make_peaks_table(older, row)) == ["50.0 %"]
-    assert read_shares(make_peaks_table(older)) == ["70.0 %"]
+    assert read_shares(make_peaks_table(older, row)) == ["50 %"]
+    assert read_shares(make_peaks_table(older)) == ["70 %"]
 
 
 def test_settings_of_other_caps_and_precisions_have_rows_of_their_own() -> None:
@@ -381,7 +381,7 @@ def test_settings_of_other_caps_and_precisions_have_rows_of_their_own() -> None:
         make_peak_row(0.4, BOARDS[0], cap_w=400.0),
         make_peak_row(0.3, BOARDS[0], precision="fp8", peak_tflops=2000),
     ]
-    assert sorted(read_shares(make_peaks_table(*rows))) == ["30.0 %", "40.0 %", "50.0 %"]
+    assert sorted(read_shares(make_peaks_table(*rows))) == ["30 %", "40 %", "50 %"]
 
 
 def test_fixed_work_of_two_kinds_is_never_on_one_axis() -> None:

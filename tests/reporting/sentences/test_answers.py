@@ -143,6 +143,39 @@ def test_each_other_kind_of_board_has_a_sentence() -> None:
     )
 
 
+def test_boards_are_compared_by_the_variant_that_both_have() -> None:
+    rows = [
+        make_run_row(1200, "a", variant="s2d"),
+        make_run_row(700, "b", variant="baseline"),
+        make_h100_row(1000, "c"),
+        make_h100_row(500, "d", variant="baseline"),
+    ]
+    assert "H200 takes 29\u202f% less than H100, both baseline (certain), at " in answer(rows)
+
+
+def test_boards_at_other_caps_are_not_compared() -> None:
+    rows = [make_capped_row(400, 700), make_rival(300, "e"), make_h100_row(1000, "c")]
+    assert "than H100" not in answer(rows)
+    assert "than H100" in answer([*rows, make_capped_row(700, 1000)])
+
+
+def test_boards_without_another_variant_are_compared_once() -> None:
+    text = answer([make_run_row(1000, "a"), make_h100_row(800, "c")])
+    assert text.count("H100") == 1
+
+
+def test_setting_that_takes_more_energy_on_shared_boards_is_not_the_least() -> None:
+    """The mean of s2d is the lowest, because it ran on the best board alone."""
+    rates = (1000.0, 1020.0, 1040.0, 1080.0)
+    tuned = [make_run_row(rate, board) for rate, board in zip(rates, "abcd", strict=True)]
+    s2d = [make_run_row(1070.0, "d", variant="s2d") for _ in range(2)]
+    repeats = [make_run_row(1080.0 + n, "d") for n in range(4)]
+    rows = [*tuned, *repeats, *s2d]
+    text = build_answer(RESNET, rows, measure_spread(rows)).text
+    assert text.startswith("H200 with tuned (compiled) takes "), text
+    assert " less energy per image than s2d " in text
+
+
 def test_only_setting_has_its_energy_with_an_interval() -> None:
     assert answer([make_run_row(1000, "a")]) == (
         "H200 with tuned (compiled) is the only compared setting: 0.7000\u202f±\u202f0.0319"
@@ -208,7 +241,8 @@ def test_open_result_is_named_open_and_only_if_it_takes_less_energy() -> None:
     closed = make_run_row(1000, "a")
     fast = make_run_row(1400, "b", standing="open", variant="fp8", precision="fp8")
     assert answer([closed, make_rival(500), fast]).endswith(
-        " Open: fp8 takes 29\u202f% less than that (certain), at 1\u202f400\u202fimages/s."
+        " Open: fp8 takes 29\u202f% less than the best closed setting (certain), at "
+        "1\u202f400\u202fimages/s."
     )
     slow = make_run_row(900, "b", standing="open", variant="fp8", precision="fp8")
     assert answer([closed, slow]) == answer([closed])

@@ -193,7 +193,7 @@ BOARDS = re.compile(
     r"\((certain|likely|not told apart)\)"
 )
 OPEN = re.compile(
-    r"Open: (?P<variant>\S+) \([^)]+\) takes ([\d.]+\s%) (less|more) than that "
+    r"Open: (?P<variant>\S+) \([^)]+\) takes ([\d.]+\s%) (less|more) than the best closed setting "
     r"\((certain|likely|not told apart)\), at "
 )
 
