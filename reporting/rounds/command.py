@@ -20,8 +20,8 @@ from checker.terminal import FAILED, UnavailableError, colour_mode, show_step
     "limit_percent",
     metavar="PERCENT",
     callback=parse_percent,
-    help="Exit with 1 if the throughput of a setting is lower by PERCENT or more and the intervals "
-    "do not overlap, or if a setting of A has no result in B to compare.",
+    help="Exit with 1 if the throughput of a setting is lower by PERCENT or more, or if a setting "
+    "of A has no result in B to compare.",
 )
 @KEYRING
 @LOCAL

@@ -53,8 +53,7 @@ def build_changes_table(changes: RoundChanges, link: BundleLink) -> ReportTable 
     about = format_about(
         changes.spread,
         "A setting has one center, system, workload, precision, cap and the same other settings in "
-        "both rounds; its code may differ. The interval of a change contains what the intervals of "
-        "the two means contain. ",
+        "both rounds; its code may differ. ",
     )
     return ReportTable(
         "changes",
