@@ -7,7 +7,7 @@ import click
 
 from checker.printable import printable
 from reporting.report_table import format_number, format_signed
-from reporting.results_model import Figure
+from reporting.results_model import Figure, ResultRow
 from reporting.rounds.changes import FigureChange, RoundChanges, SettingChange
 from reporting.rounds.earlier import EarlierRound
 from reporting.sections.cells import distinguish_names, pluralize
@@ -35,7 +35,7 @@ def format_changes(changes: RoundChanges, later_name: str, slower: Sequence[Sett
     """The changes as styled text. `slower` are the settings for which the command fails."""
     lines = [f"A  {printable(changes.earlier_name)}", f"B  {printable(later_name)}"]
     names = distinguish_names(
-        [format_label(setting.row) for setting in changes.settings],
+        [_name_setting(setting.row) for setting in changes.settings],
         [setting.row for setting in changes.settings],
     )
     for setting, name in zip(changes.settings, names, strict=True):
@@ -51,13 +51,17 @@ def format_changes(changes: RoundChanges, later_name: str, slower: Sequence[Sett
     return "\n".join(lines)
 
 
+def _name_setting(row: ResultRow) -> str:
+    return f"{workloads()[row.workload].title}, {format_label(row)}"
+
+
 def _format_setting(setting: SettingChange, name: str) -> Iterator[str]:
     row = setting.row
     workload = workloads()[row.workload]
     title = click.style(
         _TITLES.get(setting.change, setting.change), fg=_COLOURS.get(setting.change), bold=True
     )
-    yield f"{title}: {printable(f'{workload.title}, {name}, {row.standing}')}"
+    yield f"{title}: {printable(f'{name}, {row.standing}')}"
     for figure, change, unit in (
         ("throughput", setting.rate, f"{workload.item}s/s per accelerator"),
         ("energy", setting.joules, f"J/{workload.item}"),

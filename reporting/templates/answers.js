@@ -66,11 +66,11 @@
     const facts = [`${row.name} ${nameCap(row)}`, `${efficiency}${NO_BREAK}${getUnit(row.workload, "items_per_joule")}`, `${text({ key: "items_per_s_per_accelerator", digits: 4 }, row)}${NO_BREAK}${getUnit(row.workload, "items_per_s_per_accelerator")}`];
     const leader = element("div", { className: "leader" },
       element("p", {}, element("span", { className: "standing", textContent: row.standing }), " ", amount),
+      ...(isFirst ? [element("p", {}, `Electricity for a million ${item}s: `, element("span", { "data-brief": "", "data-joules-per-item": row.joules_per_item }))] : []),
       element("p", {}, facts.join("; "), ...linkRepeats(row)));
     if (!isFirst) return leader;
-    const cost = element("span", { "data-brief": "", "data-joules-per-item": row.joules_per_item });
     const cautions = row.standing === "published" ? [ASSUMED_POWER, row.caution] : [describeTies(choice), row.spread_note, row.trust && `Trust: ${row.trust}.`];
-    leader.append(element("p", {}, `Electricity for a million ${item}s: `, cost), element("p", { className: "aside", textContent: cautions.filter(Boolean).join(" ") }));
+    leader.append(element("p", { className: "aside", textContent: cautions.filter(Boolean).join(" ") }));
     return leader;
   }
 

@@ -308,5 +308,5 @@ def test_output_in_the_page_on_reproductions_is_current(monkeypatch: pytest.Monk
     shown_lines = [line for line in block.partition("```")[0].splitlines() if line != "…"]
     monkeypatch.chdir(COMMITTED.parent)
     output = CliRunner().invoke(check, ["submissions"]).stdout.splitlines()
-    assert len(shown_lines) == 5
+    assert len(shown_lines) == 4
     assert [line for line in output if line in shown_lines] == shown_lines

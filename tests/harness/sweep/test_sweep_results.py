@@ -61,6 +61,29 @@ def test_cap_that_was_not_enforced_is_in_parentheses_and_no_peak(
     ]
 
 
+def test_best_setting_of_whole_nodes_stands_beside_that_of_the_accelerators(
+    tmp_path: Path, runs: FakeRuns, capsys: pytest.CaptureFixture
+) -> None:
+    made, path = save_sweep(tmp_path, 300.0, 500.0, 700.0)
+    assert sweep.carry_out(made, path)
+    outcomes = sweep.find_finished_results(made, tmp_path, made.entries)
+    capsys.readouterr()
+    sweep.sweep_table.print_tables(made, outcomes, frozenset())
+    alone = capsys.readouterr().out
+    assert "whole nodes" not in alone and "2 GPUs: most efficient at 300 W" in alone
+    joules = {300.0: 0.31, 500.0: 0.25, 700.0: 0.28}
+    for entry in made.entries:
+        assert entry.cap_w is not None
+        outcomes[entry.place]["node"] = {"joules_per_item": {"mean": joules[entry.cap_w]}}
+    sweep.sweep_table.print_tables(made, outcomes, frozenset())
+    text = capsys.readouterr().out
+    assert "2 GPUs (accelerators alone): most efficient at 300 W" in text
+    assert "2 GPUs (whole nodes): least energy at 500 W (0.25 J/image)" in text
+    del outcomes[made.entries[0].place]["node"]
+    sweep.sweep_table.print_tables(made, outcomes, frozenset())
+    assert "; 1 without figures of nodes)" in capsys.readouterr().out
+
+
 def test_gain_that_is_not_told_apart_from_the_reference_has_a_mark(
     tmp_path: Path, runs: FakeRuns, capsys: pytest.CaptureFixture
 ) -> None:

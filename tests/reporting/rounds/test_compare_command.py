@@ -1,6 +1,7 @@
 """`bench-report compare A B` on committed runs: text, JSON and exit codes."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -78,6 +79,18 @@ def test_two_systems_are_compared_by_equal_work(systems: tuple[Path, Path]) -> N
     assert (compared["workload"], compared["center"]) == ("resnet50-train", "reproduction")
     # A setting without a result in B fails too.
     assert invoke(*systems, "--fail-if-slower", "2%").exit_code == 1
+
+
+def test_headings_of_settings_that_differ_in_batch_size_have_it() -> None:
+    h100, h200 = (SUBMISSIONS / "reference" / name for name in ("h100", "h200"))
+    lines = invoke(h100, h200).output.splitlines()
+    headings = [
+        line for line in lines if line.startswith(("better: ResNet-50", "worse: ResNet-50"))
+    ]
+    sizes = [re.findall(r"· batch (\d+), closed", line) for line in headings]
+    assert sorted(sizes) == [["1024"], ["256"], ["512"]]
+    # Another workload with this variant and batch size is named by its workload.
+    assert not [line for line in lines if "(2)" in line and "older recipe" not in line]
 
 
 @pytest.mark.parametrize(
