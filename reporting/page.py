@@ -39,7 +39,6 @@ from reporting.rounds.table import describe_changes
 from reporting.sections.cells import NODE_SCOPE, BundleLink
 from reporting.sections.planning import DEFAULTS
 from reporting.sections.repeats import ReportSpread
-from reporting.sentences.answers import describe_meaning
 from reporting.sentences.cost import COST_IN_BRIEF, COST_SENTENCE
 from rules import VERSION
 from rules.bundle_format.records import Json
@@ -106,7 +105,6 @@ def render_page(page: PageModel, output: Path, now: datetime, drawing: Drawing) 
         policy=make_policy((*scripts, libraries)),
         defaults=DEFAULTS,
         spreads=_describe_spreads(page, page.spread),
-        meaning=describe_meaning(page.runs),
         now=now,
         rules_version=VERSION,
         passed_count=len(page.collected.list_passed_findings()),

@@ -194,8 +194,8 @@ _LABELS = (
 )
 
 _SMALL_LEGEND = (
-    "Measured runs; published figures are in the charts of the workloads. Colour: board. Shape: "
-    "precision or variant. Crossed: above the peak of the board. Hollow: not compared."
+    "Measured runs; published figures where a workload has none. Colour: board. Shape: precision "
+    "or variant. Crossed: above the peak of the board. Hollow: not compared."
 )
 """The small charts stand in a row and have no legends of their own."""
 

@@ -45,6 +45,8 @@ class FigureChange:
     """See `tell_apart`."""
     percent: Estimate
     """In percent of the earlier figure."""
+    shared_boards: int | None
+    """The number of boards that both settings ran on, if the change is that on these alone."""
 
 
 @dataclass(frozen=True)

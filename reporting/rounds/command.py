@@ -21,7 +21,7 @@ from checker.terminal import FAILED, UnavailableError, colour_mode, show_step
     metavar="PERCENT",
     callback=parse_percent,
     help="Exit with 1 if the throughput of a setting is lower by PERCENT or more, or if a setting "
-    "of A has no result in B to compare.",
+    "of A has no result in B to compare. Two single runs with overlapping intervals do not fail.",
 )
 @KEYRING
 @LOCAL

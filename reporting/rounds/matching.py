@@ -94,7 +94,7 @@ def _measure_common_spread(
 def find_slower(changes: RoundChanges, percent: float) -> list[SettingChange]:
     """The settings whose throughput is lower by at least `percent` %, and the earlier settings
     without a later result to compare. `percent` takes the place of the spread between runs and
-    boards."""
+    boards. Two single runs whose intervals within the run overlap are not slower."""
     return [setting for setting in changes.settings if _is_slower(setting, percent)]
 
 

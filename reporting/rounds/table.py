@@ -13,7 +13,12 @@ from reporting.sections.cells import (
     name_line,
     pluralize,
 )
-from reporting.sections.compare import COMPARISON_ABOUT, format_about, format_label
+from reporting.sections.compare import (
+    COMPARISON_ABOUT,
+    SHARED_BOARDS_COLUMN,
+    format_about,
+    format_label,
+)
 from reporting.sections.repeats import Setting, make_repeat_cells
 from rules.workloads import workloads
 
@@ -43,6 +48,7 @@ def build_changes_table(changes: RoundChanges, link: BundleLink) -> ReportTable 
         Column("cap_w", "cap", "W per accelerator", "count"),
         *_make_difference_columns("rate", "throughput"),
         *_make_difference_columns("joules", "energy"),
+        SHARED_BOARDS_COLUMN,
         Column("reason", "reason and conditions"),
         *_make_side_columns("rate", "throughput", "items/s per accelerator"),
         *_make_side_columns("joules", "energy", "J/item"),
@@ -157,6 +163,7 @@ def _make_change_cells(prefix: str, change: FigureChange | None) -> Cells:
     return {
         **make_estimate_cells(f"{prefix}_percent", change.percent),
         f"{prefix}_told": change.difference,
+        **({SHARED_BOARDS_COLUMN.key: change.shared_boards} if change.shared_boards else {}),
     }
 
 

@@ -77,9 +77,12 @@ def _format_figure(change: FigureChange, unit: str) -> str:
     interval = (
         "" if low is None or high is None else f" ({format_signed(low)} to {format_signed(high)})"
     )
+    on_boards = (
+        f", on {pluralize(change.shared_boards, 'shared board')}" if change.shared_boards else ""
+    )
     return (
         f"{format_number(change.earlier.value)} \u2192 {format_number(change.later.value)} {unit}, "
-        f"{format_signed(change.percent.mean)} %{interval}, {change.difference}"
+        f"{format_signed(change.percent.mean)} %{interval}, {change.difference}{on_boards}"
     )
 
 
@@ -136,6 +139,7 @@ def _describe_figure(change: FigureChange | None) -> dict[str, Any] | None:
         "percent": change.percent.mean,
         "percent_ci95": change.percent.ci95,
         "difference": change.difference,
+        "shared_boards": change.shared_boards,
     }
 
 

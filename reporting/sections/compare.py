@@ -147,6 +147,15 @@ def compare_in_group(comparison: GroupComparison) -> Cells:
     return compare_setting(comparison.setting, comparison.baseline)
 
 
+SHARED_BOARDS_COLUMN = Column(
+    "shared_boards",
+    "shared boards",
+    "",
+    "count",
+    about="the changes are those on so many boards that both settings ran on; empty if they are "
+    "those over all runs",
+)
+
 COMPACT_KEYS = (
     "result",
     RATE,
@@ -188,14 +197,7 @@ def _make_compare_columns(item: str) -> tuple[Column, ...]:
             "comparison group",
             about="precision and number of accelerators of all results of the group",
         ),
-        Column(
-            "shared_boards",
-            "shared boards",
-            "",
-            "count",
-            about="the changes are those on so many boards that both settings ran on; empty if "
-            "they are those over all runs",
-        ),
+        SHARED_BOARDS_COLUMN,
         RUNS_BY_BOARD_COLUMN,
     )
 
@@ -250,7 +252,7 @@ def compare_setting(setting: Setting, baseline: Setting, on_shared_boards: bool 
         else:
             percent, verdict = difference.percent, tell_apart(difference)
             if difference.boards:
-                cells["shared_boards"] = difference.boards
+                cells[SHARED_BOARDS_COLUMN.key] = difference.boards
         cells |= {f"{prefix}_percent": percent, f"{prefix}_told": verdict}
     return cells
 
@@ -395,6 +397,7 @@ def build_tuned_table(
         Column("joules_percent", "energy change", "%", "signed"),
         Column("joules_told", "energy comparison", about=COMPARISON_ABOUT),
         Column("against", "baseline configuration"),
+        SHARED_BOARDS_COLUMN,
         BOARD_LIMIT_COLUMN,
     )
     about = format_about(
@@ -422,7 +425,6 @@ def _make_tuned_cells(
     cells = _make_comparison_cells(setting, baseline, link) | compare_setting(setting, baseline)
     for key in ("result", "like", RUNS_BY_BOARD_COLUMN.key):
         del cells[key]
-    cells.pop("shared_boards", None)
     for key, value in (
         ("baseline_rate", baseline.mean.items_per_s_per_accelerator),
         ("baseline_joules", baseline.mean.joules_per_item),

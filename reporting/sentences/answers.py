@@ -23,14 +23,14 @@ from reporting.sentences.words import (
     format_watts,
     name_items,
 )
-from rules.metrics.uncertainty.between_runs import Certainty
 from rules.workloads import Workload
 
 NO_RESULT = "No result may be compared."
 MEANING = (
     "Certain: the 99 % interval of the difference excludes zero. Likely: only that of 95 % does. "
-    "±: what another run on another board of the same kind gives, at 95 %. Closed: the workload as "
-    "the rules define it. Open: a variation of it, such as FP8. Scope: energy of the accelerators "
+    "±: what another run on another board of the same kind gives, at 95 %. Standing: closed, the "
+    "workload as the rules define it; open, a variation of it, such as FP8; published, a figure of "
+    "a paper. Scope: energy of the accelerators "
     "alone, or of whole nodes."
 )
 """What the words of the answers mean, where they stand."""
@@ -48,19 +48,24 @@ class WorkloadAnswer:
 
 
 def build_answer(
-    workload: Workload, rows: Sequence[ResultRow], spread: ReportSpread
+    workload: Workload, rows: Sequence[ResultRow], spread: ReportSpread, names_caps: bool = False
 ) -> WorkloadAnswer:
-    """The answer from the rows of a workload of all standings."""
+    """The answer from the rows of a workload of all standings. It names the cap of the best setting
+    unless `describe_meaning` states one for all."""
     choices = [
         choice
         for standing in COMPARED_STANDINGS
         if (choice := choose_setting(rows, standing, spread))
     ]
     measured = [choice for choice in choices if choice.best.runs]
-    sentences = [_describe_least(choice, workload) for choice in measured[:1]]
-    # Without another variant, the first sentence compares the boards.
-    if measured and _has_other_variant(measured[0]):
-        sentences += compare_boards(measured[0], workload)
+    sentences: list[str] = []
+    if measured:
+        choice = measured[0]
+        compared = find_rival(choice)
+        sentences = [
+            _describe_least(choice, compared, workload, names_caps),
+            *compare_boards(choice, workload, compared),
+        ]
     if len(measured) > 1:
         sentences += _compare_open(measured[1].best, measured[0].best, workload)
     if not measured:
@@ -76,63 +81,63 @@ def build_answer(
     )
 
 
-def _has_other_variant(choice: Choice) -> bool:
-    return any(other.mean.variant != choice.best.mean.variant for other in choice.others)
-
-
-def _describe_least(choice: Choice, workload: Workload) -> str:
-    """The setting of least energy against its rival."""
+def _describe_least(
+    choice: Choice, rival: Setting | None, workload: Workload, names_caps: bool
+) -> str:
+    """The best setting against its rival."""
     best = choice.best
     prefix = "" if best.mean.standing == "closed" else "No closed result. Open: "
-    # A cap that all settings share is stated once, with the meaning of the answers.
-    caps_w = {setting.mean.cap_w for setting in (best, *choice.others)}
+    has_other_load = rival is not None and _have_other_loads(best, rival)
+    conditions = [name_load(best.mean)] if has_other_load else []
     end = f"at {_format_rate(best, workload)}"
-    if len(caps_w) > 1:
+    if names_caps:
         cap_w = best.mean.cap_w
-        end += " without a cap" if cap_w is None else f" with a cap of {format_watts(cap_w)}"
-    if not choice.others:
+        conditions += ["no cap" if cap_w is None else f"a cap of {format_watts(cap_w)}"]
+    if conditions:
+        end += f" with {' and '.join(conditions)}"
+    if rival is None:
         amount = format_amount(get_joules(best), f"J/{workload.item}")
         return (
             f"{prefix}{name_briefly(best)} is the only compared setting: "
             f"{amount.text_with_interval}, {end}."
         )
-    rival = find_rival(choice)
     return (
         f"{prefix}{name_briefly(best)} takes {_compare_energy(best, rival, workload)} "
-        f"than {name_briefly(rival, best)} ({_state_certainty(best, rival)}), {end}."
+        f"than {name_briefly(rival, best)}, {end}."
     )
 
 
-def find_rival(choice: Choice) -> Setting:
-    """The setting that the best one is compared with, of at least one other: the one of least
-    energy of another variant, on the same kind and number of boards if there is one."""
+def find_rival(choice: Choice) -> Setting | None:
+    """The setting that the best one is compared with: the one of least energy of another variant,
+    on the same kind and number of boards if there is one. None without another setting."""
     best = choice.best.mean
 
     def get_distance(setting: Setting) -> tuple[bool, bool, bool]:
         row = setting.mean
         return row.variant == best.variant, row.model != best.model, row.count != best.count
 
-    return min(choice.others, key=get_distance)
+    return min(choice.others, key=get_distance, default=None)
 
 
 def _compare_energy(setting: Setting, rival: Setting, workload: Workload | None) -> str:
-    """`10 % less energy per image`; without a workload `10 % less`."""
+    """`10 % less energy per image (certain)`; without a workload `10 % less (certain)`."""
     difference = setting.compare(rival, JOULES)
     assert difference is not None
     direction = "less" if difference.percent < 0 else "more"
     energy = f" energy per {workload.item_name}" if workload else ""
-    return f"{format_percent(difference.percent)} {direction}{energy}"
+    return f"{format_percent(difference.percent)} {direction}{energy} ({difference.certainty})"
 
 
-def _state_certainty(setting: Setting, rival: Setting) -> Certainty:
-    difference = setting.compare(rival, JOULES)
-    assert difference is not None
-    return difference.certainty
+def _have_other_loads(setting: Setting, rival: Setting) -> bool:
+    return setting.mean.batch_size != rival.mean.batch_size
 
 
-def compare_boards(choice: Choice, workload: Workload) -> list[str]:
+def compare_boards(
+    choice: Choice, workload: Workload, compared: Setting | None = None
+) -> list[str]:
     """The kind of board of the best setting against each other one, by the variant of least energy
-    that both have on as many boards at one cap."""
+    that both have on as many boards at one cap. The pair of the best setting and `compared` is left
+    out."""
     best = choice.best
     own_settings: dict[tuple[object, ...], Setting] = {}
     for setting in (best, *choice.others):
@@ -145,9 +150,10 @@ def compare_boards(choice: Choice, workload: Workload) -> list[str]:
             pairs.setdefault(other.mean.model, (own, other))
     return [
         f"{best.mean.model} takes {_compare_energy(own, other, None)} than {model}, both "
-        f"{own.mean.variant} ({_state_certainty(own, other)}), at "
-        f"{_format_rate(own, workload)} against {_format_rate(other, workload)}."
+        f"{own.mean.variant}, at {_format_rate(own, workload, other)} against "
+        f"{_format_rate(other, workload, own)}."
         for model, (own, other) in pairs.items()
+        if not (own is best and other is compared)
     ]
 
 
@@ -158,12 +164,12 @@ def _get_board_key(setting: Setting) -> tuple[object, ...]:
 
 def _compare_open(best: Setting, closed: Setting, workload: Workload) -> list[str]:
     """The best open setting, if it takes less energy than the best closed one."""
-    if get_joules(best).value >= get_joules(closed).value:
+    difference = best.compare(closed, JOULES)
+    if difference is None or difference.percent >= 0:
         return []
     return [
         f"Open: {name_briefly(best, closed)} takes {_compare_energy(best, closed, None)} "
-        f"than the best closed setting ({_state_certainty(best, closed)}), at "
-        f"{_format_rate(best, workload)}."
+        f"than the best closed setting, at {_format_rate(best, workload)}."
     ]
 
 
@@ -187,11 +193,15 @@ def _describe_unmeasured(
     )
 
 
-def _format_rate(setting: Setting, workload: Workload) -> str:
-    """Per accelerator, which the words say where there are several."""
+def _format_rate(setting: Setting, workload: Workload, beside: Setting | None = None) -> str:
+    """Per accelerator, which the words say where there are several. With the load if that of the
+    setting beside it is another one."""
     each = " per accelerator" if (setting.mean.count or 1) > 1 else ""
+    load = (
+        f" with {name_load(setting.mean)}" if beside and _have_other_loads(setting, beside) else ""
+    )
     return format_value_with_unit(
-        setting.mean.items_per_s_per_accelerator.value, f"{name_items(workload)}/s{each}"
+        setting.mean.items_per_s_per_accelerator.value, f"{name_items(workload)}/s{each}{load}"
     )
 
 
@@ -210,17 +220,26 @@ def name_briefly(setting: Setting, beside: Setting | None = None) -> str:
     parts = [
         "" if (row.model, row.count) == (other.model, other.count) else board,
         "" if is_same_variant else variant,
-        name_load(row) if row.batch_size != other.batch_size and is_same_variant else "",
+        name_load(row) if row.batch_size != other.batch_size else "",
         "" if row.cap_w == other.cap_w else format_cap(row.cap_w),
     ]
     return escape_invisible(", ".join(filter(None, parts)) or f"{row.system}, {variant}")
 
 
+def list_caps_w(rows: Iterable[ResultRow]) -> set[float | None]:
+    """The caps of all compared runs; None is that of runs without a cap."""
+    return {
+        row.cap_w
+        for row in rows
+        if row.may_win
+        and row.standing in COMPARED_STANDINGS
+        and describe_provenance(row) == "measured"
+    }
+
+
 def describe_meaning(rows: Iterable[ResultRow]) -> str:
     """What the words of the answers mean, and the cap if all compared runs share it."""
-    caps_w = {
-        row.cap_w for row in rows if row.provenance and row.may_win and row.standing != "demo"
-    }
+    caps_w = list_caps_w(rows)
     if len(caps_w) != 1:
         return MEANING
     (cap_w,) = caps_w

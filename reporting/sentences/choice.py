@@ -12,7 +12,8 @@ from reporting.sections.repeats import JOULES, ReportSpread, Setting, join_repea
 
 @dataclass(frozen=True)
 class Choice:
-    """The setting with the least energy per item among the settings of its standing."""
+    """The setting with the least energy per item among the settings of its standing: that of least
+    mean that no other one is below on boards that both ran on."""
 
     best: Setting
     ties: tuple[Setting, ...]

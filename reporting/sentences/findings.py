@@ -298,5 +298,5 @@ def _describe_node(
     lower = format_percent_range([relative_percent(end, without) for end in ends])
     return [
         f"{sentence} With the {format_range([round(w) for w in node_shares_w], 'W')} per "
-        f"accelerator that others measured, it is {lower} lower."
+        f"accelerator that others measured or bounded, it is {lower} lower."
     ]

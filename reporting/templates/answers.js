@@ -51,8 +51,8 @@
     const { value, unit } = describeEnergy(nearest);
     let name = nearest.name;
     if (nearest.cap_w !== best.cap_w) name += ` ${nameCap(nearest)}`;
-    if (nearest.batch !== best.batch) name += `, batch size ${nearest.batch ?? "not stated"}`;
-    if (name === best.name) name = nearest.result;
+    if (nearest.batch !== best.batch) name += `, ${nearest.load_in_words}`;
+    if (name === best.name) name += ` on ${nearest.system}`;
     return `It cannot be told apart from ${ties.length === 1 ? "" : `${countNouns(ties.length, "other setting")}, such as `}${name} with ${value}${NO_BREAK}${unit}.`;
   }
 
@@ -86,20 +86,23 @@
 
   // A setting in few words; beside another one, only what differs. As name_briefly in reporting/sentences/answers.py.
   function nameBriefly(row, beside = null) {
-    const board = row.count > 1 ? `${row.count} × ${row.model}` : row.model;
     if (!row.runs) return row.name;
+    const board = row.count > 1 ? `${row.count} × ${row.model}` : row.model;
     if (!beside) return `${board} with ${row.variant_in_words}`;
-    const isSame = row.variant_in_words === beside.variant_in_words;
     const parts = [
       row.model === beside.model && row.count === beside.count ? "" : board,
-      isSame ? "" : row.variant_in_words,
-      isSame && row.batch !== beside.batch ? row.load_in_words : "",
+      row.variant_in_words === beside.variant_in_words ? "" : row.variant_in_words,
+      row.batch === beside.batch ? "" : row.load_in_words,
       row.cap_w === beside.cap_w ? "" : nameCap(row),
     ];
     return parts.filter(Boolean).join(", ") || `${row.system}, ${row.variant_in_words}`;
   }
 
-  const nameRate = (row) => `${number(row.items_per_s_per_accelerator)}${NO_BREAK}${row.rate_unit}${row.count > 1 ? " per accelerator" : ""}`;
+  // With the load if that of the setting beside it is another one.
+  function nameRate(row, beside = row) {
+    const load = row.batch === beside.batch ? "" : ` with ${row.load_in_words}`;
+    return `${number(row.items_per_s_per_accelerator)}${NO_BREAK}${row.rate_unit}${row.count > 1 ? " per accelerator" : ""}${load}`;
+  }
 
   function formatPercent(percent) {
     const size = Math.abs(percent);
@@ -109,39 +112,40 @@
   // The difference in energy in words, and how certain it is.
   function compareEnergy(row, rival, energy = "") {
     const { percent, certainty } = compareRuns(row, rival, "joules_per_item");
-    return { change: `${formatPercent(percent)} ${percent < 0 ? "less" : "more"}${energy}`, certainty };
+    return `${formatPercent(percent)} ${percent < 0 ? "less" : "more"}${energy} (${certainty})`;
   }
 
-  // The setting that the best one is compared with.
+  // The setting that the best one is compared with; null without another one.
   function findRival({ best, others }) {
     const distance = (row) => 4 * (row.variant === best.variant) + 2 * (row.model !== best.model) + (row.count !== best.count);
-    return others.reduce((nearest, row) => (distance(row) < distance(nearest) ? row : nearest));
+    return others.reduce((nearest, row) => (nearest && distance(nearest) <= distance(row) ? nearest : row), null);
   }
 
   // The setting of least energy against its rival.
-  function describeLeast({ best, others }, item) {
+  function describeLeast(best, rival, item) {
     const prefix = best.standing === "closed" ? "" : `No closed result${conditions.size ? " matches the choices" : ""}. Open: `;
-    const caps = new Set([best, ...others].map((row) => row.cap_w));
-    const end = `at ${nameRate(best)}${caps.size < 2 ? "" : best.cap_w === null ? " without a cap" : ` with a cap of ${best.cap_w}${NO_BREAK}W`}`;
-    if (!others.length) {
+    const namesCaps = "namesCaps" in document.querySelector(".answer").dataset;
+    const settings = [rival && rival.batch !== best.batch && best.load_in_words, namesCaps && (best.cap_w === null ? "no cap" : `a cap of ${best.cap_w}${NO_BREAK}W`)].filter(Boolean);
+    const end = `at ${nameRate(best)}${settings.length ? ` with ${settings.join(" and ")}` : ""}`;
+    if (!rival) {
       const { value, half, unit } = describeEnergy(best);
       return `${prefix}${nameBriefly(best)} is the only compared setting: ${value}${half && `${NO_BREAK}±${NO_BREAK}${half}`}${NO_BREAK}${unit}, ${end}.`;
     }
-    const rival = findRival({ best, others });
-    const { change, certainty } = compareEnergy(best, rival, ` energy${isNodeScope ? " of whole nodes" : ""} per ${item}`);
-    return `${prefix}${nameBriefly(best)} takes ${change} than ${nameBriefly(rival, best)} (${certainty}), ${end}.`;
+    const change = compareEnergy(best, rival, ` energy${isNodeScope ? " of whole nodes" : ""} per ${item}`);
+    return `${prefix}${nameBriefly(best)} takes ${change} than ${nameBriefly(rival, best)}, ${end}.`;
   }
 
-  // The kind of board of the best setting against each other one, by the variant of least energy that both have.
-  function compareBoards({ best, others }) {
+  // The kind of board of the best setting against each other one, by the variant of least energy that both have. Leaves out the pair of
+  // the best setting and the compared one.
+  function compareBoards({ best, others }, compared) {
     const isAlike = (row, other) => ["variant", "precision", "count", "cap_w"].every((key) => row[key] === other[key]);
     const seen = new Set([best.model]);
     return others.flatMap((other) => {
       const own = [best, ...others].find((row) => row.model === best.model && isAlike(row, other));
       if (!own || seen.has(other.model)) return [];
       seen.add(other.model);
-      const { change, certainty } = compareEnergy(own, other);
-      return [`${best.model} takes ${change} than ${other.model}, both ${own.variant} (${certainty}), at ${nameRate(own)} against ${nameRate(other)}.`];
+      if (own === best && other === compared) return [];
+      return [`${best.model} takes ${compareEnergy(own, other)} than ${other.model}, both ${own.variant}, at ${nameRate(own, other)} against ${nameRate(other, own)}.`];
     });
   }
 
@@ -153,12 +157,10 @@
       const { value, unit } = describeEnergy(best);
       return `No measured result${conditions.size ? " matches the choices" : ""}. Published: ${nameBriefly(best)} ${nameCap(best)} takes the least energy per ${item}, ${value}${NO_BREAK}${unit}, with power assumed equal to the cap.`;
     }
-    // Without another variant, the first sentence compares the boards.
-    const hasOtherVariant = first.others.some((row) => row.variant !== first.best.variant);
-    const sentences = [describeLeast(first, item), ...(hasOtherVariant ? compareBoards(first) : [])];
-    if (second && second.best.joules_per_item < first.best.joules_per_item) {
-      const { change, certainty } = compareEnergy(second.best, first.best);
-      sentences.push(`Open: ${nameBriefly(second.best, first.best)} takes ${change} than the best closed setting (${certainty}), at ${nameRate(second.best)}.`);
+    const rival = findRival(first);
+    const sentences = [describeLeast(first.best, rival, item), ...compareBoards(first, rival)];
+    if (second && compareRuns(second.best, first.best, "joules_per_item").percent < 0) {
+      sentences.push(`Open: ${nameBriefly(second.best, first.best)} takes ${compareEnergy(second.best, first.best)} than the best closed setting, at ${nameRate(second.best)}.`);
     }
     return sentences.join(" ");
   }
@@ -172,7 +174,7 @@
 
     function writeCard({ card, heading }) {
       const { workload, item } = card.dataset;
-      const left = settings.filter((row) => row.workload === workload && matches(row));
+      const left = settings.filter((row) => row.workload === workload && row.provenance !== "simulated" && matches(row));
       const choices = STANDINGS.map((standing) => chooseSetting(left.filter((row) => row.standing === standing))).filter(Boolean);
       const results = objects(`${workload}-results`).filter((row) => matches(row));
       const missing = isNodeScope && !results.length ? "No figure of whole nodes." : "No compared result matches the choices.";

@@ -19,8 +19,8 @@ DAYS_PER_YEAR = 365
 
 BOARD_SPREAD_PERCENT = 4.6
 """Largest usual difference of two H200 boards under one cap with one program, in items/s and J per
-item: committed runs differ by 4.5 % at most (docs/performance.md). Reproductions are judged by
-it."""
+item: the runs committed up to November 2026 differ by less (docs/performance.md). Reproductions are
+judged by it."""
 
 RULE_BOOK_KIND = "H200"
 RULE_BOOK_SPREAD = RunSpread(boards=Component(1.5, 14), runs=None)

@@ -9,7 +9,7 @@ WORKLOAD = Workload(
     stack="timm",
     variants={"baseline": "tf32", "tuned": "bf16", "s2d": "bf16", "mayr": "tf32"},
     variants_in_words={
-        "baseline": "PyTorch's defaults",
+        "baseline": "uncompiled, TF32",
         "tuned": "compiled",
         "s2d": "first convolution on 2 \u00d7 2 blocks",
         "mayr": "settings of Mayr et al.",

@@ -14,7 +14,7 @@ WORKLOAD = Workload(
     model="stable-diffusion-2 (U-Net trained; latents and text embeddings precomputed)",
     stack="diffusers",
     variants={"baseline": "bf16", "tuned": "bf16"},
-    variants_in_words={"baseline": "diffusers' defaults", "tuned": "compiled"},
+    variants_in_words={"baseline": "uncompiled", "tuned": "compiled"},
     precisions=("tf32", "bf16", "fp16"),
     fixed={
         "baseline": {**_COMMON, "compiled": (False,), "memory_format": ("contiguous",)},

@@ -15,7 +15,7 @@ WORKLOAD = Workload(
     stack="diffusers",
     variants={"baseline": "bf16", "tuned": "bf16", "mayr": "fp16"},
     variants_in_words={
-        "baseline": "diffusers' defaults",
+        "baseline": "uncompiled",
         "tuned": "compiled",
         "mayr": "settings of Mayr et al.",
     },

@@ -18,7 +18,7 @@ WORKLOAD = Workload(
         "mayr": "tf32",
     },
     variants_in_words={
-        "baseline": "PyTorch's defaults",
+        "baseline": "uncompiled, TF32",
         "tuned": "compiled, bf16",
         "tuned-tf32": "compiled, TF32",
         "tuned-fp16": "compiled, fp16",

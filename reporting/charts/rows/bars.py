@@ -34,7 +34,7 @@ from reporting.report_table import ReportTable, Value
 
 _LIMIT = "board_limit_percent"
 _HOLLOW = "Hollow points, last: the result is not compared; the tooltip gives the reason. "
-_SHADED = "Shaded: a single run on another board is not told apart from {}. "
+_SHADED = "Shaded: single runs on two boards that are so near {} are not told apart. "
 
 
 def build_energy_chart(table: ReportTable) -> list[Chart]:

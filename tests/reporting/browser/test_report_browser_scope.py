@@ -101,7 +101,7 @@ def test_cards_and_answer_show_the_energy_of_whole_nodes(node_page: Any) -> None
     assert [f"{least:.4g}" in amount for amount in amounts] == [True]
     answer = page.locator(".answer").inner_text()
     assert answer.startswith("ResNet-50 training: 2 \u00d7 H200 with tuned (compiled) takes ")
-    assert "less energy of whole nodes per image than at 700\u202fW (certain)" in answer
+    assert "less energy of whole nodes per image (certain) than at 700\u202fW" in answer
     cost = page.locator(".card [data-brief]").inner_text()
     choose(page, "scope of energy", "")
     assert page.locator("#answer, .answers").all_inner_texts() == before

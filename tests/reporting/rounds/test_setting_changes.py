@@ -16,7 +16,8 @@ from reporting.rounds.changes import RoundChanges, SettingChange
 from reporting.rounds.compare import compare_rounds
 from reporting.rounds.matching import find_slower
 from reporting.rounds.table import build_changes_table, describe_changes
-from reporting.sections.repeats import NO_REPEATS
+from reporting.rounds.terminal import format_changes
+from reporting.sections.repeats import NO_REPEATS, measure_spread
 from rules.finding import Finding, Severity
 from rules.run_summary import CONFIGURATION_NAMES
 
@@ -100,6 +101,27 @@ def test_direction_of_a_change(rate: float, joules: float, change: str) -> None:
     assert setting.change == change
     assert setting.rate is not None
     assert setting.rate.percent.mean == pytest.approx(rate / 10 - 100)
+
+
+def test_change_on_shared_boards_says_on_how_many() -> None:
+    first, again, added = make_row(1000, "1"), make_row(1010, "1"), make_row(1040, "2")
+    assert again.provenance is not None
+    again = replace(again, provenance=replace(again.provenance, manifest_sha256="again"))
+    repeats = [make_run_row(rate, "c") for rate in (1000, 1001, 1002, 1003)]
+    spread = measure_spread(repeats)
+    changes = compare_rounds(
+        collect_rows([first]), collect_rows(join_directories(again, added)), "round-1", spread
+    )
+    (setting,) = changes.settings
+    assert setting.rate is not None
+    assert (setting.rate.later.value, setting.rate.percent.mean) == (1025, pytest.approx(1))
+    assert setting.rate.shared_boards == 1
+    text = format_changes(changes, "round-2", ())
+    assert "1 000 → 1 025 images/s per accelerator, 1.00 %" in text.replace("\u202f", " ")
+    assert "on 1 shared board" in text
+    (row,) = build_changes_table(changes, Path.as_posix).rows
+    assert row["shared_boards"] == 1
+    assert "shared board" not in format_changes(compare([first], [added]), "round-2", ())
 
 
 def test_new_code_is_compared_with_the_last_run_of_other_code() -> None:

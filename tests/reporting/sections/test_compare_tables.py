@@ -206,6 +206,27 @@ def test_mean_over_repeats_stands_for_a_variant() -> None:
         assert row[f"{RATE}_high"] == pytest.approx(1010 + half_width)
 
 
+def test_tuned_table_says_on_how_many_boards_its_changes_are() -> None:
+    tuned = [make_run_row(rate, board) for rate, board in ((1000, "a"), (1100, "b"), (930, "c"))]
+    repeats = [make_run_row(rate, "a", batch_size=1) for rate in (900, 901, 902, 903)]
+    baselines = [
+        make_run_row(rate, board, variant="baseline") for rate, board in ((500, "a"), (550, "b"))
+    ]
+    spread = measure_spread([*tuned, *repeats, *baselines])
+
+    def build_row(*rows: ResultRow) -> TableRow:
+        table = build_tuned_table(RESNET, rows, Path.as_posix, "table", spread)
+        assert table is not None
+        (row,) = table.rows
+        return row
+
+    row = build_row(*tuned, *baselines)
+    # Over all runs, 1010 against 525 would be 92.4 %.
+    assert (row[RATE], row["baseline_rate"]) == (1010, 525)
+    assert (row["rate_percent"], row["shared_boards"]) == (pytest.approx(100), 2)
+    assert build_row(tuned[2], *baselines).get("shared_boards") is None
+
+
 def test_fastest_setting_of_a_variant_counts() -> None:
     rows = [
         *(make_run_row(rate, "a", batch_size=rate) for rate in (900, 1000, 950)),

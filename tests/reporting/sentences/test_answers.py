@@ -11,7 +11,7 @@ from support.report.sentence_rows import make_capped_row, make_h100_row, make_pr
 
 from reporting.results_model import ResultRow
 from reporting.sections.repeats import NO_REPEATS, measure_spread
-from reporting.sentences.answers import MEANING, build_answer, describe_meaning
+from reporting.sentences.answers import MEANING, build_answer, describe_meaning, list_caps_w
 from reporting.sentences.other_sources import OtherSources
 from reporting.sentences.page import build_page_sentences
 from rules.finding import Finding, Severity
@@ -23,7 +23,8 @@ UNUSUAL = Finding("X114", Severity.WARNING, "result.json", "", "2000 images/s", 
 
 
 def answer(rows: Sequence[ResultRow], workload: Workload = RESNET) -> str:
-    return build_answer(workload, rows, measure_spread(rows)).text
+    names_caps = len(list_caps_w(rows)) > 1
+    return build_answer(workload, rows, measure_spread(rows), names_caps).text
 
 
 def make_rival(rate: float, board: str = "b", **fields: Any) -> ResultRow:
@@ -47,8 +48,8 @@ def test_answer_says_how_much_less_energy_than_the_next_setting_and_how_certain(
     rate: float, percent: str, certainty: str
 ) -> None:
     assert answer([make_run_row(1000, "a"), make_rival(rate)]) == (
-        f"H200 with tuned (compiled) takes {percent}\u202f% less energy per image than baseline "
-        f"(PyTorch's defaults) ({certainty}), at 1\u202f000\u202fimages/s."
+        f"H200 with tuned (compiled) takes {percent}\u202f% less energy per image ({certainty}) "
+        f"than baseline (uncompiled, TF32), at 1\u202f000\u202fimages/s."
     )
 
 
@@ -70,7 +71,7 @@ def test_interval_within_a_run_decides_no_certainty(half_width: float | None) ->
         )
         for rate, board, variant in ((1000, "a", "s2d"), (900, "b", "tuned"))
     ]
-    assert "takes 10\u202f% less energy per image than tuned (compiled) (certain)" in answer(rows)
+    assert "takes 10\u202f% less energy per image (certain) than tuned (compiled)" in answer(rows)
     near = [rows[0], make_rival(990)]
     assert "(not told apart)" in answer(near)
 
@@ -79,8 +80,8 @@ def test_answer_has_the_mean_over_repeats_and_not_the_better_run() -> None:
     rows = [make_run_row(1000, "a"), make_run_row(1100, "b"), make_rival(500, "c")]
     assert answer(rows) == (
         # (0.7 + 0.6364) / 2 = 0.6682 J against 1.4 J.
-        "H200 with tuned (compiled) takes 52\u202f% less energy per image than baseline "
-        "(PyTorch's defaults) (certain), at 1\u202f050\u202fimages/s."
+        "H200 with tuned (compiled) takes 52\u202f% less energy per image (certain) than baseline "
+        "(uncompiled, TF32), at 1\u202f050\u202fimages/s."
     )
 
 
@@ -98,10 +99,10 @@ def test_settings_on_the_same_boards_are_compared_on_these() -> None:
     same_boards = answer([*tuned, *make_pair("abcd", "s2d", 1030)])
     assert same_boards.startswith(
         "H200 with s2d (first convolution on 2 \u00d7 2 blocks) takes 2.9\u202f% less energy per "
-        "image than tuned (compiled) (certain)"
+        "image (certain) than tuned (compiled)"
     )
     other_boards = answer([*tuned, *make_pair("efgh", "s2d", 1030)])
-    assert "takes 2.9\u202f% less energy per image than tuned (compiled) (not told apart)" in (
+    assert "takes 2.9\u202f% less energy per image (not told apart) than tuned (compiled)" in (
         other_boards
     )
 
@@ -116,8 +117,8 @@ def test_kinds_of_boards_are_compared_where_both_are_measured() -> None:
     ]
     assert answer(rows) == (
         "H200 with s2d (first convolution on 2 \u00d7 2 blocks) takes 17\u202f% less energy per "
-        "image than tuned (compiled) (certain), at 1\u202f200\u202fimages/s. H200 takes 10\u202f% "
-        "more than H100, both tuned (certain), at 1\u202f000\u202fimages/s against 1\u202f100"
+        "image (certain) than tuned (compiled), at 1\u202f200\u202fimages/s. H200 takes 10\u202f% "
+        "more (certain) than H100, both tuned, at 1\u202f000\u202fimages/s against 1\u202f100"
         "\u202fimages/s."
     )
 
@@ -126,7 +127,7 @@ def test_boards_that_share_no_variant_are_compared_by_the_first_sentence_alone()
     rows = [make_run_row(1000, "a", variant="s2d"), make_h100_row(900, "c")]
     assert answer(rows) == (
         "H200 with s2d (first convolution on 2 \u00d7 2 blocks) takes 10\u202f% less energy per "
-        "image than H100, tuned (compiled) (certain), at 1\u202f000\u202fimages/s."
+        "image (certain) than H100, tuned (compiled), at 1\u202f000\u202fimages/s."
     )
 
 
@@ -137,8 +138,8 @@ def test_each_other_kind_of_board_has_a_sentence() -> None:
         for model, rate, board in (("H100", 900, "c"), ("A100", 500, "d"))
     ]
     assert answer(rows).endswith(
-        " H200 takes 10\u202f% less than H100, both tuned (certain), at 1\u202f000\u202fimages/s "
-        "against 900.0\u202fimages/s. H200 takes 50\u202f% less than A100, both tuned (certain), "
+        " H200 takes 10\u202f% less (certain) than H100, both tuned, at 1\u202f000\u202fimages/s "
+        "against 900.0\u202fimages/s. H200 takes 50\u202f% less (certain) than A100, both tuned, "
         "at 1\u202f000\u202fimages/s against 500.0\u202fimages/s."
     )
 
@@ -150,7 +151,7 @@ def test_boards_are_compared_by_the_variant_that_both_have() -> None:
         make_h100_row(1000, "c"),
         make_h100_row(500, "d", variant="baseline"),
     ]
-    assert "H200 takes 29\u202f% less than H100, both baseline (certain), at " in answer(rows)
+    assert "H200 takes 29\u202f% less (certain) than H100, both baseline, at " in answer(rows)
 
 
 def test_boards_at_other_caps_are_not_compared() -> None:
@@ -164,6 +165,36 @@ def test_boards_without_another_variant_are_compared_once() -> None:
     assert text.count("H100") == 1
 
 
+def test_boards_are_compared_though_the_first_sentence_compares_batch_sizes() -> None:
+    rows = [
+        make_run_row(1000, "a", batch_size=2048),
+        make_run_row(990, "b", batch_size=1024),
+        make_h100_row(800, "c", variant="tuned", batch_size=1024),
+    ]
+    assert answer(rows).endswith(
+        " H200 takes 20\u202f% less (certain) than H100, both tuned, at 1\u202f000\u202fimages/s "
+        "with batch size 2048 against 800.0\u202fimages/s with batch size 1024."
+    )
+
+
+def test_both_loads_are_named_where_they_differ() -> None:
+    rows = [make_run_row(1000, "a", batch_size=2048), make_rival(500, batch_size=256)]
+    assert answer(rows).endswith(
+        " than baseline (uncompiled, TF32), batch size 256, at 1\u202f000\u202fimages/s with batch "
+        "size 2048."
+    )
+
+
+def test_open_setting_that_takes_more_on_shared_boards_is_not_named() -> None:
+    """The open setting ran on the best board alone."""
+    rates = (1000.0, 1020.0, 1040.0, 1080.0)
+    tuned = [make_run_row(rate, board) for rate, board in zip(rates, "abcd", strict=True)]
+    repeats = [make_run_row(1080.0 + n, "d") for n in range(4)]
+    fp8 = [make_run_row(1070.0, "d", standing="open", variant="s2d") for _ in range(2)]
+    assert "Open" not in answer([*tuned, *repeats, *fp8])
+    assert "Open" in answer([*tuned, *fp8, make_run_row(1200, "d", standing="open")])
+
+
 def test_setting_that_takes_more_energy_on_shared_boards_is_not_the_least() -> None:
     """The mean of s2d is the lowest, because it ran on the best board alone."""
     rates = (1000.0, 1020.0, 1040.0, 1080.0)
@@ -173,7 +204,7 @@ def test_setting_that_takes_more_energy_on_shared_boards_is_not_the_least() -> N
     rows = [*tuned, *repeats, *s2d]
     text = build_answer(RESNET, rows, measure_spread(rows)).text
     assert text.startswith("H200 with tuned (compiled) takes "), text
-    assert " less energy per image than s2d " in text
+    assert " less energy per image (certain) than s2d " in text
 
 
 def test_only_setting_has_its_energy_with_an_interval() -> None:
@@ -185,11 +216,15 @@ def test_only_setting_has_its_energy_with_an_interval() -> None:
 
 def test_rival_of_the_same_variant_is_named_by_what_differs() -> None:
     rows = [make_run_row(1000, "a", batch_size=256), make_run_row(900, "b", batch_size=64)]
-    assert "less energy per image than batch size 64 (certain)" in answer(rows)
+    assert answer(rows) == (
+        "H200 with tuned (compiled) takes 10\u202f% less energy per image (certain) than batch "
+        "size 64, at 1\u202f000\u202fimages/s with batch size 256."
+    )
     servers = [replace(row, workload=SERVING.id) for row in rows]
     assert answer(servers, SERVING) == (
         "H200 with tuned (larger graphs and pages) takes 10\u202f% less energy per output token "
-        "than 64 requests in flight (certain), at 1\u202f000\u202ftokens/s."
+        "(certain) than 64 requests in flight, at 1\u202f000\u202ftokens/s with 256 requests in "
+        "flight."
     )
 
 
@@ -199,7 +234,7 @@ def test_rival_is_of_another_variant_though_another_batch_size_is_nearer() -> No
         make_run_row(990, "b", batch_size=64),
         make_rival(500, batch_size=256),
     ]
-    assert "takes 50\u202f% less energy per image than baseline (PyTorch's defaults)" in (
+    assert "takes 50\u202f% less energy per image (certain) than baseline (uncompiled, TF32)" in (
         answer(rows)
     )
 
@@ -213,35 +248,35 @@ def test_rival_is_on_as_many_boards_of_the_same_kind_if_there_is_one() -> None:
     ]
     first, _ = answer(rows).split(". ")
     assert first == (
-        "H200 with tuned (compiled) takes 20\u202f% less energy per image than s2d (first "
-        "convolution on 2 \u00d7 2 blocks) (certain), at 1\u202f000\u202fimages/s"
+        "H200 with tuned (compiled) takes 20\u202f% less energy per image (certain) than s2d "
+        "(first convolution on 2 \u00d7 2 blocks), at 1\u202f000\u202fimages/s"
     )
 
 
 def test_throughput_of_several_boards_is_per_accelerator() -> None:
     rows = [make_run_row(1000, *"abcd"), make_run_row(900, "e")]
     assert answer(rows) == (
-        "4 \u00d7 H200 with tuned (compiled) takes 10\u202f% less energy per image than H200 "
-        "(certain), at 1\u202f000\u202fimages/s per accelerator."
+        "4 \u00d7 H200 with tuned (compiled) takes 10\u202f% less energy per image (certain) than "
+        "H200, at 1\u202f000\u202fimages/s per accelerator."
     )
 
 
 def test_cap_is_stated_where_caps_differ() -> None:
     runs = [make_capped_row(400, 700), make_capped_row(700, 1000)]
     assert answer(runs) == (
-        "H200 with tuned (compiled) takes 18\u202f% less energy per image than at 700\u202fW "
-        "(certain), at 700.0\u202fimages/s with a cap of 400\u202fW."
+        "H200 with tuned (compiled) takes 18\u202f% less energy per image (certain) than at "
+        "700\u202fW, at 700.0\u202fimages/s with a cap of 400\u202fW."
     )
     assert "cap" not in answer([make_run_row(1000, "a"), make_rival(500)])
     uncapped = [make_run_row(1000, "a", cap_w=None), make_rival(500)]
-    assert answer(uncapped).endswith("images/s without a cap.")
+    assert answer(uncapped).endswith("images/s with no cap.")
 
 
 def test_open_result_is_named_open_and_only_if_it_takes_less_energy() -> None:
     closed = make_run_row(1000, "a")
     fast = make_run_row(1400, "b", standing="open", variant="fp8", precision="fp8")
     assert answer([closed, make_rival(500), fast]).endswith(
-        " Open: fp8 takes 29\u202f% less than the best closed setting (certain), at "
+        " Open: fp8 takes 29\u202f% less (certain) than the best closed setting, at "
         "1\u202f400\u202fimages/s."
     )
     slow = make_run_row(900, "b", standing="open", variant="fp8", precision="fp8")
@@ -367,7 +402,15 @@ def test_meaning_states_the_cap_that_all_compared_runs_share() -> None:
 
 
 def test_meaning_explains_the_words_of_the_answers() -> None:
-    for word in ("Certain: ", "Likely: ", "±: ", "Closed: ", "Open: ", "Scope: "):
+    for word in (
+        "Certain: ",
+        "Likely: ",
+        "±: ",
+        "Standing: closed,",
+        "open,",
+        "published,",
+        "Scope: ",
+    ):
         assert word in MEANING
 
 

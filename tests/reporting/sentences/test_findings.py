@@ -186,8 +186,8 @@ def test_assumed_node_share_stands_beside_what_others_measured() -> None:
     assert node.sentences == (
         "No node meter measured this setting. With 100\u202fW per 4 accelerators, as Mayr et al. "
         "2026 assume, efficiency is 5.0\u202f% lower: 2.000\u202fimages/J. With the "
-        "170\u2013312\u202fW per accelerator that others measured, it is 26\u202f% to 40\u202f% "
-        "lower.",
+        "170\u2013312\u202fW per accelerator that others measured or bounded, it is 26\u202f% to "
+        "40\u202f% lower.",
     )
     assert node.shared == ("At least 290 W.",)
 
@@ -200,7 +200,7 @@ def test_boards_are_answered_where_both_are_measured() -> None:
     (boards,) = (question for question in questions if question.id == "boards")
     assert boards.question == "Which board needs less energy?"
     assert boards.sentences == (
-        "H200 takes 10\u202f% less than H100, both tuned (certain), at 1\u202f000\u202fimages/s "
+        "H200 takes 10\u202f% less (certain) than H100, both tuned, at 1\u202f000\u202fimages/s "
         "against 900.0\u202fimages/s.",
     )
     # The answer at the top of the page has the same sentence.
