@@ -28,10 +28,9 @@ from rules.workloads import Workload
 NO_RESULT = "No result may be compared."
 MEANING = (
     "Certain: the 99 % interval of the difference excludes zero. Likely: only that of 95 % does. "
-    "±: what another run on another board of the same kind gives, at 95 %. Standing: closed, the "
-    "workload as the rules define it; open, a variation of it, such as FP8; published, a figure of "
-    "a paper. Scope: energy of the accelerators "
-    "alone, or of whole nodes."
+    "±: another run on another board of the same kind, at 95 %. Standing: closed, the workload as "
+    "the rules define it; open, a variation such as FP8; published, in a paper. Scope: energy of "
+    "the accelerators alone or of whole nodes."
 )
 """What the words of the answers mean, where they stand."""
 

@@ -65,17 +65,42 @@ def test_cards_and_answer_name_the_least_energy_of_the_chosen_settings(shared_pa
             assert [standing for standing, _ in cards[workload]] == [s for s, _ in leaders]
             for (_, text), (_, energy) in zip(cards[workload], leaders, strict=True):
                 assert parse_number(text) == pytest.approx(energy, rel=1e-3)
-        answers = page.locator(".answer li:visible").evaluate_all(
-            "lines => lines.map((line) => [line.dataset.workload, line.lastChild.textContent])"
-        )
-        assert {workload for workload, _ in answers} == expected.keys(), label
-        for workload, text in answers:
+        answers = read_answer_texts(page)
+        assert answers.keys() == expected.keys(), label
+        for workload, text in answers.items():
             first = next(standing for standing, _ in expected[workload])
             begin = {"open": "No closed result matches", "published": "No measured result matches"}
             assert text.startswith(begin.get(first, "")), (label, text)
             assert first != "closed" or "No " not in text
         choose(page, label, "")
     assert read_answers(page) == before
+
+
+def read_answer_texts(page: Any) -> dict[str, str]:
+    """The visible answers by workload."""
+    lines = page.locator(".answer li:visible").evaluate_all(
+        "lines => lines.map((line) => [line.dataset.workload, line.lastChild.textContent])"
+    )
+    return dict(lines)
+
+
+def test_answers_of_a_choice_that_leaves_all_runs_are_those_of_the_program(
+    shared_page: Any,
+) -> None:
+    page = shared_page
+    written = read_answer_texts(page)
+    choose(page, "provenance", "measured")
+    assert read_answer_texts(page) == written
+    choose(page, "provenance", "")
+
+
+def test_answers_of_one_variant_compare_boards(shared_page: Any) -> None:
+    page = shared_page
+    choose(page, "variant", "tuned")
+    answer = read_answer_texts(page)["resnet50-train"]
+    assert re.search(r"H200 takes [\d.]+\s% less \(certain\) than H100, both tuned, at ", answer)
+    assert answer.count(" with batch size ") >= 2
+    choose(page, "variant", "")
 
 
 def test_mean_of_several_runs_links_to_each_of_their_bundles(shared_page: Any) -> None:

@@ -118,7 +118,7 @@ def test_board_spread_is_shaded_from_the_lowest_mean_of_a_compared_setting() -> 
     assert shaded.right - shaded.left == pytest.approx(width, abs=0.2)
     # 1.5 % in the rule book x 2.145 x the root of 2, as a factor.
     assert limit == pytest.approx(4.66, abs=0.01)
-    assert "Shaded: a single run on another board is not told apart from" in chart.about
+    assert "Shaded: single runs on two boards that are so near" in chart.about
 
 
 @pytest.mark.parametrize(("slowest", "is_logarithmic"), [(5000, False), (80, True)])
@@ -139,7 +139,7 @@ def test_board_spread_is_shaded_from_a_closed_run_though_an_open_one_needs_less_
     points, spans = read_marks(chart, "symbol"), read_marks(chart, "rect")
     # The first row has the open run, the next three have those of the closed setting.
     assert points[1].left < spans[0].left < points[3].left
-    assert "from the lowest mean of a closed setting" in chart.about
+    assert "so near the lowest mean of a closed setting" in chart.about
 
 
 def test_caption_of_tuned_variants_is_short() -> None:
