@@ -77,7 +77,6 @@ def compare_with_baseline(page: ReportPage, result: Result) -> Numbers:
     base = find_fastest(list_groups(page, baselines))
     numbers = combine_repeats(page, result)
     changes = list_differences(page, join_repeats(page, result), base)
-    changes.pop("shared_boards", None)
     base_numbers = combine_repeats(page, base[0])
     for prefix, key in COMPARED_COLUMNS:
         numbers |= {
