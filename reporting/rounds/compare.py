@@ -232,7 +232,7 @@ def _compare_figure(name: str, earlier: Setting, later: Setting) -> FigureChange
         figure,
         tell_apart(difference),
         Estimate(difference.percent, figure.n or 1, None, difference.ci95),
-        difference.boards,
+        difference.boards or None,
     )
 
 

@@ -107,8 +107,8 @@ def _describe_least(
 
 
 def find_rival(choice: Choice) -> Setting | None:
-    """The setting that the best one is compared with: the one of least energy of another variant,
-    on the same kind and number of boards if there is one. None without another setting."""
+    """The setting of least energy that the best one is compared with: of another variant if there
+    is one, and of these on the same kind and number of boards. None without another setting."""
     best = choice.best.mean
 
     def get_distance(setting: Setting) -> tuple[bool, bool, bool]:
