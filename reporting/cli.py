@@ -134,8 +134,9 @@ def main(
     published figures found there. Studies of image models, and trends of boards and models, get
     pages beside it.
 
-    The page needs no network. Without JavaScript it is static. Bundles that fail the check are
-    listed with their findings but without their figures, and the exit code is then 1.
+    The page needs no network. Without JavaScript it has no controls and no folded tables. Bundles
+    that fail the check are listed with their findings but without their figures, and the exit code
+    is then 1.
     """
     from checker import CheckerError
     from checker.output import OutputError

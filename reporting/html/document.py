@@ -32,7 +32,10 @@ def make_environment() -> Environment:
         finalize=lambda value: escape_invisible(value) if type(value) is str else value,
     )
     environment.filters.update(
-        count_findings=count_findings, pluralize=pluralize, shorten_style=shorten_style
+        count_findings=count_findings,
+        pluralize=pluralize,
+        shorten_style=shorten_style,
+        store_folds=store_folds,
     )
     return environment
 
@@ -62,6 +65,23 @@ def embed_json(value: object) -> Markup:
 def compress_text(text: str) -> str:
     """The text compressed with zlib, as base64. `DecompressionStream("deflate")` reads it."""
     return base64.b64encode(zlib.compress(text.encode(), 9)).decode()
+
+
+def store_folds(html: str) -> Markup:
+    """The HTML with the content of its folds moved into a compressed list behind it.
+
+    `<noscript data-fold="n"></noscript>` stands where the n-th content belongs. `unfold` of
+    report.js puts it back.
+    """
+    folds: list[str] = []
+
+    def take_out(found: re.Match[str]) -> str:
+        folds.append(found[1])
+        return f'<noscript data-fold="{len(folds) - 1}"></noscript>'
+
+    html = re.sub(r"<noscript data-fold>(.*?)</noscript>", take_out, html, flags=re.DOTALL)
+    stored = compress_text(json.dumps(folds, ensure_ascii=False))
+    return Markup(f'{html}\n<script type="text/plain" id="folds">{stored}</script>')
 
 
 def shorten_script(script: str) -> str:

@@ -251,11 +251,15 @@
     return view;
   }
 
-  // Turns the folded content of an element into elements. The parser keeps the content of <noscript> as text, which saves time and
-  // memory, because readers open few tables.
+  // The content of the folds of this page, if it is stored apart from them (`store_folds` in html/document.py).
+  const folds = document.getElementById("folds") ? JSON.parse(await decompress("folds")) : [];
+  const readFold = (noscript) => folds[noscript.dataset.fold] ?? noscript.textContent;
+
+  // Turns the folded content of an element into elements. It is text until then, which saves time and memory, because readers open
+  // few tables.
   function unfold(container) {
     for (const noscript of container.querySelectorAll(":scope > noscript")) {
-      const template = element("template", { innerHTML: noscript.textContent });
+      const template = element("template", { innerHTML: readFold(noscript) });
       const tableElements = template.content.querySelectorAll(TABLES);
       noscript.replaceWith(template.content);
       tableElements.forEach(attach);
@@ -272,7 +276,7 @@
     const marks = [`id=${id}>`, `id=${id} `, `id="${id}"`];
     for (const noscript of document.querySelectorAll("noscript")) {
       if (document.getElementById(id)) break;
-      if (marks.some((mark) => noscript.textContent.includes(mark))) unfold(noscript.parentElement);
+      if (marks.some((mark) => readFold(noscript).includes(mark))) unfold(noscript.parentElement);
     }
     if (!document.getElementById(id)) Object.values(views).filter((view) => view.hasLine(id)).forEach(showAllRows);
     return document.getElementById(id);

@@ -333,8 +333,11 @@ def test_without_scripts_everything_is_readable_and_controls_are_hidden(
     page = context.new_page()
     page.goto((whole_report / "report.html").as_uri(), timeout=TIMEOUT_MS)
     assert page.locator("form:visible, button:visible, input:visible, select:visible").count() == 0
-    assert page.locator('table[data-table="what-if"] tbody tr').count() > 50
-    assert page.locator("figure.chart svg").count() == page.locator("figure.chart").count()
+    assert page.locator('table[data-compact="what-if"] tbody tr').count() > 50
+    charts = page.locator("figure.chart")
+    assert charts.locator("svg").count() == charts.count() > 20
+    assert page.locator("summary", has_text="More columns").filter(visible=True).count() == 0
+    assert page.locator("noscript > p", has_text="Without JavaScript").is_visible()
     context.close()
 
 
