@@ -108,15 +108,24 @@ def run(
 
 @main.command()
 @add_burn_options
-def burn(precision: str, out: Path, dry_run: bool, **options: Any) -> None:
+def burn(
+    precision: str,
+    input_name: str | None,
+    side: str | None,
+    out: Path,
+    dry_run: bool,
+    **options: Any,
+) -> None:
     """Make a control run: load the accelerators with matrix products, as much as they can take.
     Writes a bundle with the standing control to OUT. It is compared with no workload; other runs
-    state their power as a share of it."""
+    state their power as a share of it, unless --input or --side lowers its load."""
     from harness.run import command
     from harness.slurm import requeue
 
     with report_errors():
-        request = make_request("burn", {"variant": precision, **options})
+        chosen = {"input": input_name, "side": side}
+        load = tuple(f"{name}={value}" for name, value in chosen.items() if value is not None)
+        request = make_request("burn", {"variant": precision, "options": load, **options})
         if dry_run:
             command.check(request, out)
             return

@@ -224,8 +224,20 @@ _BURN_OPTIONS = (
         "--precision",
         default="bf16",
         show_default=True,
-        type=click.Choice(("bf16", "tf32", "fp8", "fp64")),
+        type=click.Choice(("bf16", "fp16", "tf32", "fp8", "fp64")),
         help="precision of the matrix products",
+    ),
+    click.option(
+        "--input",
+        "input_name",
+        metavar="normal|uniform|sparse:SHARE|zeros",
+        help="values of the matrices; fewer changing bits draw less power, so that another limit "
+        "than the cap shows  [default: normal]",
+    ),
+    click.option(
+        "--side",
+        type=click.Choice(("1024", "2048", "4096", "8192", "16384")),
+        help="rows and columns of a matrix  [default: 8192]",
     ),
     click.option(
         "--host-load",

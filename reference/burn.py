@@ -5,10 +5,13 @@ all others hold their product. The loop computes the product of one block after 
 block is written again, its bits are compared with those of the first product: equal inputs give
 equal bits, so a difference is a fault of the board or of its memory, and it fails the run.
 
-Random inputs are needed: with zeros or equal values few bits change, and the board draws less.
+Random inputs are needed: with zeros or equal values few bits change, and the board draws less. The
+option `input` chooses such inputs, to see what else than the power cap limits the clock. The option
+`side` chooses the size of a block.
 """
 
 import math
+import re
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -22,27 +25,70 @@ MEMORY_SHARE = 0.9
 SMOKE_BLOCKS = 8
 FEWEST_BLOCKS = 3
 """Two inputs and one result."""
-DATA_TYPES = {"bf16": torch.bfloat16, "tf32": torch.float32, "fp64": torch.float64}
+DATA_TYPES = {
+    "bf16": torch.bfloat16,
+    "fp16": torch.float16,
+    "tf32": torch.float32,
+    "fp64": torch.float64,
+}
 """Data type of the blocks by precision. The inputs of fp8 have 8 bits, its results are bf16."""
 
 Multiply = Callable[[Tensor], None]
 """Writes the product of the two inputs to a block."""
+DrawBlock = Callable[[int, torch.dtype, torch.Generator], Tensor]
+"""Returns an input of shape (side, side) from the side, the data type and a generator."""
+INPUTS = "normal, uniform, zeros or sparse:SHARE, such as sparse:0.1"
+"""The values of the option `input`."""
+
+
+def parse_input(text: str) -> DrawBlock:
+    """Return the function that draws an input: standard normal values; values uniform from -1 to 1;
+    zeros; or normal values of which a share, chosen at random, is kept and the others are zero.
+
+    Raises ValueError for other texts, and for a share that is not between 0 and 1.
+    """
+
+    def normal(side: int, data_type: torch.dtype, random: torch.Generator) -> Tensor:
+        return torch.randn((side, side), dtype=data_type, generator=random, device=random.device)
+
+    def uniform(side: int, data_type: torch.dtype, random: torch.Generator) -> Tensor:
+        block = torch.rand((side, side), dtype=data_type, generator=random, device=random.device)
+        return 2 * block - 1
+
+    def zeros(side: int, data_type: torch.dtype, random: torch.Generator) -> Tensor:
+        return torch.zeros((side, side), dtype=data_type, device=random.device)
+
+    if text in ("normal", "uniform", "zeros"):
+        return {"normal": normal, "uniform": uniform, "zeros": zeros}[text]
+    found = re.fullmatch(r"sparse:(0?\.\d{1,6})", text)
+    share = float(found[1]) if found else 0.0
+    if not 0 < share < 1:
+        raise ValueError(f"option input={text}: give {INPUTS}")
+
+    def sparse(side: int, data_type: torch.dtype, random: torch.Generator) -> Tensor:
+        values = normal(side, data_type, random)
+        kept = torch.rand((side, side), generator=random, device=random.device) < share
+        return values * kept
+
+    return sparse
 
 
 def build(job: Job) -> Built:
     """Fill the memory of `job.device` with blocks and compute every product once.
 
-    Raises ValueError for inputs that the workload does not take, for a precision that the device
-    does not support, and if the device has no room for three blocks.
+    Raises ValueError for options and files that the workload does not take, for a precision that
+    the device does not support, and if the device has no room for three blocks.
     """
     workload = workloads()[job.workload]
     workload.check_inputs(job.options, job.corpus, job.weights)
+    input_name = job.options.get("input", "normal")
+    draw_block = parse_input(input_name)
     size, precision = workload.size(job.size), workload.variants[job.variant]
-    device, side = torch.device(job.device), size.input_shape[0]
+    device, side = torch.device(job.device), int(job.options.get("side", size.input_shape[0]))
     if device.type == "cpu" and job.size == "full":
         raise ValueError("burn in its full size needs a GPU; add --smoke")
     torch.set_float32_matmul_precision("high")  # TF32 in products of float32
-    multiply = make_product(job, precision, side)
+    multiply = make_product(job, precision, side, draw_block)
     blocks = make_blocks(job, precision, side, multiply)
     return Built(
         run=partial(
@@ -53,6 +99,7 @@ def build(job: Job) -> Built:
         parameters=side * side,
         input_shape=(side, side),
         settings={
+            "matrix_values": input_name,
             "block_bytes": blocks[0].nbytes,
             "blocks": len(blocks) + 2,
             "memory_share": MEMORY_SHARE if job.size == "full" else None,
@@ -61,16 +108,13 @@ def build(job: Job) -> Built:
     )
 
 
-def make_product(job: Job, precision: str, side: int) -> Multiply:
-    """Make the two inputs, of shape (side, side), and return the function that multiplies them."""
+def make_product(job: Job, precision: str, side: int, draw_block: DrawBlock) -> Multiply:
+    """Draw the two inputs, of shape (side, side), and return the function that multiplies them."""
     # All ranks have the same inputs: their boards draw the same power.
     random = torch.Generator(job.device).manual_seed(job.seed)
     # All bits of the inputs must be random, so those of fp64 are not made from float32.
     data_type = torch.float64 if precision == "fp64" else torch.float32
-    first, second = (
-        torch.randn((side, side), dtype=data_type, generator=random, device=job.device)
-        for _ in range(2)
-    )
+    first, second = (draw_block(side, data_type, random) for _ in range(2))
     if precision == "fp8":
         scale = torch.ones((), device=job.device)
         first, second = (block.to(torch.float8_e4m3fn) for block in (first, second))

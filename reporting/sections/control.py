@@ -49,8 +49,9 @@ def _is_measure(row: ResultRow) -> bool:
         row.standing == "control"
         and row.comparable
         and row.provenance is not None
-        # The smoke size does not fill a board.
+        # Neither the smoke size nor other values and sizes of matrices load a board fully.
         and row.provenance.run.declaration.size == "full"
+        and not row.provenance.run.declaration.settings.options
         and row.provenance.run.spread is not None
     )
 
@@ -121,6 +122,7 @@ def build_control_table(rows: Sequence[ResultRow], link: BundleLink) -> ReportTa
         Column("system", "system"),
         Column("accelerators", "accelerators"),
         Column("precision", "precision"),
+        Column("options", "options", about="values and size of the matrices, if chosen"),
         Column("cap_w", "cap", "W per accelerator", "count", about="requested power cap"),
         Column("rate", "throughput", "per accelerator", about="with its unit"),
         Column("mfu_percent", "share of peak", "%", "number", 3, about="of the dense peak"),
@@ -151,6 +153,11 @@ def _make_cells(row: ResultRow, link: BundleLink) -> Cells:
     return {
         "system": row.system,
         "accelerators": format_accelerators(row),
+        "options": ", ".join(
+            f"{name} {value}"
+            for name, value in sorted((run.declaration.settings.options or {}).items())
+        )
+        or None,
         "rate": f"{row.items_per_s_per_accelerator.value:.1f} {run.rate_unit}",
         "mfu_percent": None if row.mfu is None else row.mfu.value * 100,
         "power_w": row.mean_power_w.value if row.mean_power_w else None,

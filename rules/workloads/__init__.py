@@ -108,7 +108,8 @@ class Workload:
     implementation: str | None = None
     """`module:function` of the reference implementation; None if there is none yet."""
     options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """The values of each option of the reference implementation; none for the path of a file."""
+    """The values of each option of the reference implementation; none if it takes others, such as
+    the path of a file."""
     inputs: tuple[str, ...] = ()
     """The files of a submitter that the reference implementation takes: `corpus`, `weights`."""
     notes: str = ""

@@ -109,7 +109,8 @@ def list_measured_nodes(rows: Iterable[ResultRow], link: BundleLink) -> Iterator
             model=row.model,
             accelerators=count,
             work=row.workload,
-            control=row.standing == "control",
+            control=row.standing == "control"
+            and not row.provenance.run.declaration.settings.options,
             mean_w=headline.mean_power_w.mean,
             median_w=headline.median_power_w,
             max_w=headline.max_power_w,

@@ -7,7 +7,8 @@ that of the variant. The settings that the reference implementation reports and 
 arithmetic must be those of the variant too (`fixed` of the definition: autocast, compiled, FP8
 layers and others). A setting that is null in the variant may be missing. Some variants are for the
 open division only (`open_variants` of the definition). A closed bundle must contain neither a
-corpus nor the hash of code of the submitter.
+corpus nor the hash of code of the submitter. The matrices of a control run have the size of its
+option `side`.
 
 ## Why it is bad
 A smaller model or image is faster, and so are shorter answers and fewer bits. In the closed
@@ -54,10 +55,14 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     # An unknown variant is reported below. It must not hide a wrong precision.
     precisions = [precision] if precision in workload.precisions else list(workload.precisions)
     closed_variants = [name for name in workload.variants if name not in workload.open_variants]
+    parameters, input_shape = size.parameters, list(size.input_shape)
+    side = (settings.options or {}).get("side")
+    if workload.is_control and side in workload.options.get("side", ()):
+        parameters, input_shape = int(side) ** 2, [int(side)] * 2
     facts: tuple[tuple[str, Any, list[Any]], ...] = (
         ("name", implementation.name, [workload.implementation]),
-        ("parameters", implementation.parameters, [size.parameters]),
-        ("input_shape", implementation.input_shape, [list(size.input_shape)]),
+        ("parameters", implementation.parameters, [parameters]),
+        ("input_shape", implementation.input_shape, [input_shape]),
         ("precision", implementation.precision, precisions),
         ("variant", implementation.variant, closed_variants),
     )

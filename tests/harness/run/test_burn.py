@@ -221,3 +221,39 @@ def test_recorder_takes_batches_without_a_loss() -> None:
     )
     burn.build(JOB).run(recorder)
     assert epochs == [[], []]
+
+
+@pytest.mark.parametrize(
+    ("option", "share"),
+    [("zeros", 0.0), ("sparse:0.1", 0.1), ("sparse:.25", 0.25), ("uniform", 1.0), ("normal", 1.0)],
+)
+@pytest.mark.parametrize("variant", ["bf16", "fp16", "tf32", "fp64"])
+def test_input_has_the_chosen_share_of_other_values_than_zero(
+    option: str, share: float, variant: str, monkeypatch: Any
+) -> None:
+    drawn = []
+    mm = torch.mm
+    monkeypatch.setattr(torch, "mm", lambda a, b, **k: drawn.append((a, b)) or mm(a, b, **k))
+    built = burn.build(replace(JOB, variant=variant, options={"input": option}))
+    for block in drawn[0]:
+        assert float((block != 0).double().mean()) == pytest.approx(share, abs=0.01)
+        if option == "uniform":
+            assert block.min() >= -1 and block.max() <= 1 and abs(float(block.mean())) < 0.02
+    assert not torch.equal(*drawn[0]) or option == "zeros"
+    assert built.settings["matrix_values"] == option
+
+
+@pytest.mark.parametrize("option", ["sparse:0", "sparse:1", "sparse:1.0", "sparse:x", "ones", ""])
+def test_unknown_input_is_refused_with_those_that_there_are(option: str) -> None:
+    with pytest.raises(ValueError, match=r"give normal, uniform, zeros or sparse:SHARE"):
+        burn.build(replace(JOB, options={"input": option}))
+
+
+def test_side_is_that_of_the_blocks_and_items_need_as_much_work() -> None:
+    built = burn.build(replace(JOB, options={"side": "1024"}))
+    assert built.input_shape == (1024, 1024) and built.parameters == 1024**2
+    recorder = Recorder(2)
+    built.run(recorder)
+    assert recorder.items == [2, 2]
+    with pytest.raises(ValueError, match="give one of 1024, 2048"):
+        burn.build(replace(JOB, options={"side": "1000"}))
