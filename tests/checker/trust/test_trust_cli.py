@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from conftest import PRINCIPAL, copy_evidence, make_key
+from support.report.html import restore_folds
 from support.rounds.trust import TrustRound, delay_samples, make_second_run, run_command
 from support.rounds.trust import a_round as a_round
 
@@ -332,7 +333,7 @@ def test_report_shows_who_stands_behind_a_row_and_what_was_withdrawn(
     assert result.exit_code == 0 and "1 passed, 0 failed, 1 withdrawn" in result.output, (
         result.output
     )
-    text = page.read_text()
+    text = restore_folds(page.read_text())
     assert "accepted by alice@elsewhere.org" in text
     assert (
         text.count("withdrawn-bundle") == 2

@@ -73,7 +73,7 @@ class Tree(HTMLParser):
     def __init__(self, html: str) -> None:
         super().__init__()
         self.open = [Element("", {})]
-        self.feed(_restore_folds(html))
+        self.feed(restore_folds(html))
         assert len(self.open) == 1, f"not closed: {[e.tag for e in self.open[1:]]}"
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -101,7 +101,7 @@ class Tree(HTMLParser):
         self.open[-1].children.append(data)
 
 
-def _restore_folds(html: str) -> str:
+def restore_folds(html: str) -> str:
     """The HTML of a page with the content of its folds where it belongs."""
     stored = re.search(r'<script type="text/plain" id="folds">([^<]*)</script>', html)
     if stored is None:
