@@ -8,8 +8,14 @@ source gives is None.
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
+
+CEILING_FALL_MHZ = 75
+"""By how much the ceiling of the clock falls from products of zeros to those of values of which 20
+% are not zero: 60 to 75 MHz on H100 and H200 in bf16. With more of them, the cap is the limit."""
+CLOCK_TOLERANCE_MHZ = 30
+"""A sampled SM clock may differ from a fixed one by so much: two steps of 15 MHz."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +54,20 @@ class Board:
     default_power_w: float | None
     """The power limit of a board that nobody changed."""
     sources: tuple[Source, ...]
+    clock_ceilings_mhz: Mapping[str, int] = field(default_factory=dict)
+    """By precision, the SM clock that the driver does not exceed under dense matrix products of
+    zeros, far below the power cap; NVML gives the power cap as the reason of it. Empty: not
+    measured. Source: measurements with `bench-submit burn --input zeros` or its like
+    (docs/measurement.md)."""
+
+    def lowest_ceiling_mhz(self, precision: str) -> int | None:
+        """The lowest clock at which such a ceiling was measured, whatever the inputs are; of all
+        precisions if this one was not measured. None if the board was not measured. Only a power
+        cap holds the clock below it."""
+        if not self.clock_ceilings_mhz:
+            return None
+        of_zeros_mhz = self.clock_ceilings_mhz.get(precision, min(self.clock_ceilings_mhz.values()))
+        return of_zeros_mhz - CEILING_FALL_MHZ - CLOCK_TOLERANCE_MHZ
 
     def highest_peak_tflops(self, precision: str) -> float | None:
         """The dense peak rate of a precision of a run or a study; None if the board has no such
@@ -84,6 +104,8 @@ _GB300_PEAKS = _make_peaks(None, None, None, 2500.0, 5000.0)
 _MI250X_PEAKS = _make_peaks(95.7, 95.7, None, 383.0, None)
 _MI300A_PEAKS = _make_peaks(122.6, 122.6, 490.3, 980.6, 1961.2)
 _MI300X_PEAKS = _make_peaks(163.4, 163.4, 653.7, 1307.4, 2614.9)
+_H200_CEILINGS = {"bf16": 1740, "fp16": 1635, "fp8": 1695, "tf32": 1950}
+_H100_CEILINGS = {"bf16": 1650, "fp16": 1560, "fp8": 1605, "tf32": 1815, "fp64": 1965}
 _MI355X_PEAKS = _make_peaks(78.6, 157.3, None, 2516.6, 5033.2)
 
 _NVIDIA = "https://www.nvidia.com/en-us/data-center"
@@ -135,11 +157,11 @@ _MI355X = Source("AMD Instinct MI355X data sheet", f"{_AMD}/mi350/mi355x.html")
 # fmt: off
 BOARDS = (
     Board("H200", "NVIDIA", ("NVIDIA H200",),
-          _HOPPER_PEAKS, 700, 40, 4.8, 141, 1980, True, "HBM3e", 700, (_H200,)),
+          _HOPPER_PEAKS, 700, 40, 4.8, 141, 1980, True, "HBM3e", 700, (_H200,), _H200_CEILINGS),
     Board("H200 NVL", "NVIDIA", ("NVIDIA H200 NVL",),
           _HOPPER_NVL_PEAKS, 600, None, 4.8, 141, None, False, "HBM3e", None, (_H200,)),
     Board("H100", "NVIDIA", ("NVIDIA H100 80GB HBM3",),
-          _HOPPER_PEAKS, 700, 40, 3.35, 80, 1980, True, "HBM3", 700, (_H100,)),
+          _HOPPER_PEAKS, 700, 40, 3.35, 80, 1980, True, "HBM3", 700, (_H100,), _H100_CEILINGS),
     Board("H100 94GB HBM2e", "NVIDIA", (),
           _HOPPER_PEAKS, 700, None, 2.4, 94, None, False, "HBM2e", 700, (_H100, _HELMA)),
     Board("H100 PCIe", "NVIDIA", ("NVIDIA H100 PCIe",),

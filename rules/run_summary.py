@@ -11,9 +11,12 @@ import numpy as np
 
 from rules.bundle import Bundle
 from rules.declarations.run import OriginalRun, SweepLabel
-from rules.declarations.system import EnvironmentDeclaration
+from rules.declarations.system import Accelerator, EnvironmentDeclaration
 from rules.fingerprints import Fingerprints, Hashes, take_fingerprints, take_node_sequences
+from rules.known_results import is_held_by_cap
 from rules.metrics.figures import Headline, MeanClocks
+from rules.metrics.power.clock_limit import has_known_ceilings
+from rules.metrics.power.series import Series
 from rules.metrics.run import mean_clocks
 from rules.metrics.sweeps.points import is_cap_enforced
 from rules.summaries.bundle_summary import BundleSummary, find_center, parse_date
@@ -40,6 +43,10 @@ class RunSummary(BundleSummary):
     setting: tuple[object, ...]
     """Equal for runs of any center that may be compared: boards, protocol, standing, workload,
     size, variant, precision."""
+    workload: str
+    size: str
+    board_names: tuple[str, ...]
+    """The names of the boards that worked, as the driver reports them, without duplicates."""
     comparison_key: tuple[object, ...]
     """Equal for runs of one center that differ in their cap only: center, setting, and the rest of
     the configuration. It has neither directory nor system name, because both are free to choose."""
@@ -48,6 +55,9 @@ class RunSummary(BundleSummary):
     capped_share: float | None
     """Share of the scored samples with the power cap as a slowdown reason. None if no slowdown was
     read."""
+    held_share: float | None
+    """The same of the boards whose clock only the cap explains, if it is known how low other limits
+    hold it."""
     headline: Headline
     clocks: MeanClocks
     held: bool | None
@@ -99,10 +109,17 @@ def summarize(
         manifest_sha256=manifest_sha256,
         reproduces=run.reproduces,
         setting=setting,
+        workload=run.workload,
+        size=run.size,
+        board_names=tuple(sorted({accelerator.name for accelerator in _list_working(bundle)})),
         comparison_key=(center, *setting, *configuration),
         batch_size=bundle.settings.batch_size,
         cap_w=bundle.cap_w,
-        capped_share=_capped_share(bundle),
+        capped_share=_capped_share(bundle, bundle.series),
+        held_share=_capped_share(
+            bundle,
+            [s for s in bundle.series if not has_known_ceilings(s) or is_held_by_cap(bundle, s)],
+        ),
         headline=figures.headline,
         clocks=mean_clocks(figures.epochs),
         held=is_cap_enforced(figures),
@@ -176,11 +193,7 @@ def read_configuration(bundle: Bundle) -> tuple[tuple[object, ...], tuple[object
     """What ran on how many boards of which kind (`RunSummary.setting`), and the other settings that
     decide performance. Seed, length of an epoch and the UUIDs of the boards are not part of it."""
     run, implementation, settings = bundle.declaration, bundle.implementation, bundle.settings
-    boards = sorted(
-        bundle.accelerators[uuid].name
-        for uuid in bundle.accelerator_ranks
-        if uuid in bundle.accelerators
-    )
+    boards = sorted(accelerator.name for accelerator in _list_working(bundle))
     requests = settings.requests
     setting = (
         tuple(boards),
@@ -217,19 +230,28 @@ def read_configuration(bundle: Bundle) -> tuple[tuple[object, ...], tuple[object
     )
 
 
+def _list_working(bundle: Bundle) -> list[Accelerator]:
+    """The accelerators that worked, one entry for each."""
+    return [
+        bundle.accelerators[uuid]
+        for uuid in bundle.accelerator_ranks
+        if uuid in bundle.accelerators
+    ]
+
+
 def _describe_recipe(settings: Mapping[str, object]) -> str | None:
     """The settings that tell versions of one variant apart."""
     recipe = {name: settings.get(name) for name in RECIPE_SETTINGS}
     return ", ".join(f"{name}: {value}" for name, value in recipe.items() if value) or None
 
 
-def _capped_share(bundle: Bundle) -> float | None:
+def _capped_share(bundle: Bundle, boards: Iterable[Series]) -> float | None:
     scored = bundle.scored_samples
     if not len(scored) or (
         bundle.samples.has_gaps("slowdown") and np.isnan(scored.floats("slowdown")).all()
     ):
         return None
-    capped = sum(int(np.count_nonzero(s.capped & s.load)) for s in bundle.series)
+    capped = sum(int(np.count_nonzero(s.capped & s.load)) for s in boards)
     return capped / len(scored)
 
 

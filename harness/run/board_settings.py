@@ -21,8 +21,8 @@ from harness.power.source import (
     read_back,
 )
 from harness.run.plan import MachineError, Plan, PlanError
+from rules.boards import CLOCK_TOLERANCE_MHZ
 from rules.checks.caps.sm_clock_not_kept import HIGHER_SHARE
-from rules.metrics.power.slowdown import CLOCK_TOLERANCE_MHZ
 
 
 def determine_cap(

@@ -12,8 +12,8 @@ caps limits its run.
 - Different caps: they differ by more than the tolerance of a cap, 2 %. Under two such caps that
   both limit, the mean powers differ by more than 1 %.
 - Limiting: the power cap is a slowdown reason in more than 1 % of the scored samples of one of the
-  runs, or a mean power lies within the tolerance of its cap. Otherwise the workload needs less
-  power than both caps.
+  runs and holds its clock (W119 says when), or a mean power lies within the tolerance of its cap.
+  Otherwise the workload needs less power than both caps.
 
 The rule reports the run at the lower cap. It sees the bundles below the paths that are checked
 together, and those that passed.
@@ -87,7 +87,7 @@ def _contradict(lower: RunSummary, higher: RunSummary) -> bool:
 
 def _is_limited(run: RunSummary) -> bool:
     near_cap = _mean_power_w(run) * CURRENT.cap_tolerance >= (run.cap_w or 0)
-    return near_cap or (run.capped_share or 0) > CAPPED_SHARE
+    return near_cap or (run.held_share or 0) > CAPPED_SHARE
 
 
 def _are_equal(lower: RunSummary, higher: RunSummary) -> bool:

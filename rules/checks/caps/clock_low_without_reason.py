@@ -2,18 +2,20 @@
 
 ## What it does
 Counts, on the NVIDIA boards that the rule book knows, the scored samples whose SM clock is below 98
-% of the highest clock of the board while `slowdown` contains no reason. The idle reason counts as
-none, because a board under load is not idle. The limit is 5 % of the samples. C114 judges runs that
-declare a locked clock.
+% of the highest clock of the board while `slowdown` contains no reason that explains it. The power
+cap does, which NVML also gives for a ceiling of the clock under dense products, and so do the
+slowdowns that C106 reports. The other reasons do not: a board under load is not idle, and C108
+compares requested clocks. The limit is 5 % of the samples. C114 judges runs that declare a locked
+clock.
 
 In the seventeen measured runs of H200s the share is at most 0.3 %: the power cap is the reason in
 97 to 100 % of the samples.
 
 ## Why it is bad
 An NVIDIA board under load runs at its highest clock unless something limits it, and then the driver
-reports the reason. If no reason is recorded, either the reasons were removed from the samples, for
-example to avoid W119, or the clock is locked (C111). It is a note, because clock and reason are not
-sampled at exactly the same instant.
+reports the reason. If no such reason is recorded, either the reasons were altered in the samples,
+for example to avoid W119, or the clock is locked (C111). It is a note, because clock and reason are
+not sampled at exactly the same instant.
 
 ## What to do
 Submit the samples as they were read. Unlock the clocks as described in C111.
@@ -29,16 +31,14 @@ import numpy as np
 from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES, format_rows
 from rules.finding import Severity, Violation
+from rules.metrics.power.clock_limit import BELOW_BOOST
+from rules.metrics.power.slowdown import POWER_CAP, get_invalid_mask, have_any_bit
 from rules.rule import BundleRule
 
 RULE = BundleRule(__name__, "C112", Severity.NOTE, standings=("closed", "open"), added="1.3.0")
 
-BELOW_BOOST = 0.98
-"""A clock below this share of the highest clock counts as low."""
 UNEXPLAINED_SHARE = 0.05
 """Highest share of low samples without a reason; measured runs have at most 0.003."""
-NO_REASON = (0.0, 1.0)
-"""Values of `slowdown` without a reason: none, and idle."""
 
 
 @RULE.check
@@ -47,16 +47,17 @@ def check(bundle: Bundle) -> Iterator[Violation]:
         return
     for uuid, samples in bundle.scored_samples_of.items():
         board = bundle.real_board_of(uuid)
-        # The values in NO_REASON are bits of NVML. Other vendors give these bits other meanings.
         if board is None or not board.vendor == bundle.vendor_of(uuid) == "NVIDIA":
             continue
         if board.boost_mhz is None:
             continue
         low_mhz = BELOW_BOOST * board.boost_mhz
-        slowdown = samples.floats("slowdown")
-        unexplained = samples.floats("sm_mhz") < low_mhz
-        # A reason that was not read is NaN and equals no value: W114 reports it.
-        unexplained &= np.logical_or.reduce([slowdown == reason for reason in NO_REASON])
+        explained = have_any_bit(
+            samples, POWER_CAP["NVIDIA"] | get_invalid_mask(bundle.protocol, "NVIDIA")
+        )
+        # A reason that was not read is NaN: W114 reports it.
+        unexplained = ~explained & np.isfinite(samples.floats("slowdown"))
+        unexplained &= samples.floats("sm_mhz") < low_mhz
         share = unexplained.mean()
         if share > UNEXPLAINED_SHARE:
             yield Violation(

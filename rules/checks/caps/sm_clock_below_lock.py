@@ -21,10 +21,11 @@ was available for this threshold. NVML API reference, `nvmlDeviceSetGpuLockedClo
 
 from collections.abc import Iterator
 
+from rules.boards import CLOCK_TOLERANCE_MHZ
 from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES, format_rows
 from rules.finding import Severity, Violation
-from rules.metrics.power.slowdown import CLOCK_TOLERANCE_MHZ, POWER_CAP, have_any_bit
+from rules.metrics.power.slowdown import POWER_CAP, have_any_bit
 from rules.rule import BundleRule
 
 RULE = BundleRule(__name__, "C115", Severity.NOTE, added="1.8.0")

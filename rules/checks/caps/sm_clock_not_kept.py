@@ -31,15 +31,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from rules.boards import CLOCK_TOLERANCE_MHZ
 from rules.bundle import Bundle
 from rules.bundle_format.table import RESULT, SAMPLES, Mask, Table, format_rows
 from rules.finding import Severity, Violation
-from rules.metrics.power.slowdown import (
-    CLOCK_TOLERANCE_MHZ,
-    POWER_CAP,
-    get_invalid_mask,
-    have_any_bit,
-)
+from rules.metrics.power.slowdown import POWER_CAP, get_invalid_mask, have_any_bit
 from rules.rule import BundleRule
 
 RULE = BundleRule(__name__, "C114", Severity.ERROR, added="1.8.0")

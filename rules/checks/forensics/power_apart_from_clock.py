@@ -3,9 +3,10 @@
 ## What it does
 Correlates the instantaneous power of each H200 under load with its SM clock, at lags of up to five
 samples in both directions, in each half of the run. The rule reports a series if in one half no
-correlation reaches 0.08 in magnitude. It applies only if the power cap limits the clock in at least
-90 % of the samples, and the clock varies: it has at least five values, and 5 % of the samples
-differ from the most frequent value. Other boards are skipped, because none has been measured.
+correlation reaches 0.08 in magnitude. It applies only if the power cap is the reason of the clock
+in at least 90 % of the samples and holds it (W119 says when), and the clock varies: it has at least
+five values, and 5 % of the samples differ from the most frequent value. Other boards are skipped,
+because none has been measured.
 
 ## Why it is bad
 Power readings that do not match the clocks beside them were not read together with them.
@@ -30,6 +31,7 @@ import numpy as np
 from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES
 from rules.finding import Severity, Violation
+from rules.known_results import is_held_by_cap
 from rules.metrics.power.series import Series, correlate_lagged, split_halves
 from rules.rule import BundleRule
 
@@ -55,6 +57,9 @@ VARYING_SHARE = 0.05
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
     for series in bundle.measured_series:
+        # At a ceiling, the clock does not follow the power.
+        if not is_held_by_cap(bundle, series):
+            continue
         correlation = correlate_with_clock(series)
         if correlation is not None and abs(correlation) < LEAST:
             yield Violation(

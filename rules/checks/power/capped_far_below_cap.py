@@ -1,17 +1,16 @@
 """The power cap limits a board that stays far below it
 
 ## What it does
-Examines H100 and H200, whose driver provides instantaneous power. The rule reports an accelerator
-if
+Examines boards on which it was measured how low the clock is held without the power cap: H100 and
+H200. The rule reports an accelerator if
 
 - the power cap is a slowdown reason (0x4) in at least 90 % of its scored samples;
+- known runs of this workload, variant and batch size are limited by the cap, and the implementation
+  is the reference implementation; or the clock is below every measured ceiling of the board in at
+  least 10 % of the scored samples;
 - its mean power over the scored epochs is below 80 % of the cap in force;
 - the 95th percentile of its instantaneous readings is below 95 % of the cap. A workload with short
   power peaks is limited during the peaks, and the readings show them.
-
-Other boards and samples without instantaneous readings are skipped: the meaning of the reason on a
-board that shares a limit with a CPU, and the peaks that an average of one second hides, have not
-been measured.
 
 ## Why it is bad
 A board whose clock is limited by its power cap draws the cap. Far below it, either the power
@@ -19,13 +18,17 @@ readings are too low (halved, scaled, or those of another board), or another lim
 holds the board: an undeclared limit of the node or of a management controller. Hashes, signatures
 and all derived figures can agree with either, but the physics cannot.
 
+The reason alone does not show this limit: NVML gives it also when dense products of inputs with
+many zeros hold the clock at a ceiling, at 55 to 95 % of the cap. Such a clock is above the lowest
+measured ceiling, and the rule does not report it in runs of other implementations and inputs.
+
 ## What to do
 Find out what the meter reads and which limit holds the board. Submit the readings unchanged.
 
 ## Source
-NVML API reference, nvmlClocksEventReasonSwPowerCap: clocks are reduced because the board draws too
-much power. On the measured H200s that their cap limits, the reason is present in 97 to 100 % of the
-scored samples at a mean power of 94 to 99 % of the cap.
+NVML API reference, nvmlClocksEventReasonSwPowerCap. On the measured H200s that their cap limits,
+the reason is present in 97 to 100 % of the scored samples at a mean power of 94 to 99 % of the cap.
+Ceilings: `rules/metrics/power/clock_limit.py`.
 """
 
 from collections.abc import Iterator
@@ -33,10 +36,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rules.boards import find_board
 from rules.bundle import Bundle
 from rules.bundle_format.table import SAMPLES
 from rules.finding import Severity, Violation
+from rules.known_results import is_held_by_cap
 from rules.metrics.intervals import p95
 from rules.metrics.power.series import Series
 from rules.rule import BundleRule
@@ -81,13 +84,14 @@ def find_boards_far_below_cap(bundle: Bundle) -> Iterator[tuple[Series, FarBelow
         return
     mean_power_w = {o.accelerator: o.mean_power_w for o in bundle.figures.observed}
     for series in bundle.series:
-        known_board = find_board(series.name)
-        # Other vendors use other bits for the cap, and averaged power hides the peaks of a batch.
-        if series.vendor != "NVIDIA" or known_board is None or not known_board.instant:
+        # Other vendors use other bits for the cap.
+        if series.vendor != "NVIDIA":
             continue
         # The cap in force counts, not the declared one: C101 compares the two.
         cap_w, mean_w = series.mean_cap_w, mean_power_w[series.accelerator]
         if not np.isfinite(cap_w) or series.capped_share < CAPPED_SHARE:
+            continue
+        if not is_held_by_cap(bundle, series):
             continue
         readings_w = series.under_load_w[np.isfinite(series.under_load_w)]
         if mean_w >= NEAR_SHARE * cap_w or not len(readings_w):

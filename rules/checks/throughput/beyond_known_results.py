@@ -1,16 +1,21 @@
 """The result is far above every known result
 
 ## What it does
-Compares runs in full size with the committed results of the same board, workload and variant, all
-per accelerator. The rule reports
+Compares runs in full size with the committed results of the same board, workload and variant at the
+nearest batch size, all per accelerator. The rule reports
 
-- a throughput that is more than 10 % above the best of them;
+- a throughput that is more than 5 % above the best of them;
 - at a cap within 5 % of theirs, or with a throughput of at least 95 % of the best, items per joule
-  that are more than 10 % above the best; or
-- at a cap within 5 % of theirs, items per SM clock cycle that are more than 5 % above the best.
+  that are more than 5 % above the best;
+- at a lower cap, items per joule that are above the best by more than 5 % and by more than any
+  published run of this board gains at that cap;
+- at a cap within 5 % of theirs, items per SM clock cycle that are more than 3 % above the best; or
+- at such a cap and with a throughput of at least 95 % of the best, items per SM clock cycle that
+  are more than 3 % below all of them: a clock that is stated too high.
 
-Open runs, and variants without a committed result, are compared with the best of all variants. T124
-reports boards and workloads without any committed result.
+Open runs, and variants without a committed result, are compared with the best of all variants and
+batch sizes, with limits of 10 and 5 %. T124 reports what has no committed result, and X122 caps
+without a known result.
 
 A run with this finding wins no comparison until a reviewer accepts it or the LOG lists it. X114 and
 X115 make the same comparisons with the other runs of a round.
@@ -26,14 +31,13 @@ Explain the difference to a reviewer: batch, packages, clocks and options. If th
 next version of the rule book knows it.
 
 ## Source
-`rules/known_results.py`: closed and open runs of H100s and H200s at 700 W. Many combinations of
-board, workload and variant have one run only. Runs on one board each, of one combination, batch
-size and recipe, differed by 4.4 % at most in throughput and in items per joule, and by 2.1 % at
-most per clock cycle, when the limits were set. The limits leave room for newer software. Five new
-recipes of the reference implementations brought 8 to 18 % more throughput, and 1 to 25 % more work
-per cycle. A lower cap gives no higher throughput, but it gives more items per joule and, where the
-memory is the limit, more work per cycle. A lower cap that saves much energy and costs no throughput
-is not known of any workload that the cap limits.
+`rules/known_results.py`: closed and open runs of H100s and H200s at 700 W, and the savings at lower
+caps of Mayr et al. 2026. Runs on one board each, of one combination, batch size and recipe, differ
+by 4.4 % at most in throughput and in items per joule, and by 2.1 % at most per clock cycle; the
+limits for a known variant are the next whole percent. Newer software gains more: five new recipes
+of the reference implementations brought 8 to 18 % more throughput, and 1 to 25 % more work per
+cycle. Such a run waits for its review. A lower cap gives no higher throughput, but it gives more
+items per joule and, where the memory is the limit, more work per cycle.
 """
 
 from collections.abc import Iterator
@@ -41,7 +45,15 @@ from collections.abc import Iterator
 from rules.bundle import Bundle
 from rules.bundle_format.table import RESULT
 from rules.finding import Severity, Violation
-from rules.known_results import KNOWN_CAP_W, find_known_result
+from rules.known_results import (
+    KNOWN_CAP_W,
+    SAME_CAP,
+    KnownResult,
+    count_batch_per_accelerator,
+    find_best_result,
+    find_known_result,
+    find_largest_saving,
+)
 from rules.metrics.run import mean_clocks
 from rules.rule import BundleRule
 
@@ -55,51 +67,77 @@ RULE = BundleRule(
     bars_winning=True,
 )
 
-MAX_GAIN = 0.1
-"""Largest usual gain in throughput or items per joule over the best known result, as a share;
-committed runs of one combination and recipe differ by 0.044 at most in both."""
-MAX_GAIN_PER_CYCLE = 0.05
-"""The same for items per clock cycle; committed runs of one recipe differ by 0.021 at most."""
+MAX_GAIN, MAX_GAIN_PER_CYCLE = 0.05, 0.03
+"""Largest usual gain over the best known result of a variant, as a share: in throughput or items
+per joule, where committed runs of one recipe differ by 0.044 at most, and in items per clock cycle,
+where they differ by 0.021."""
+MAX_GAIN_OF_OTHERS, MAX_GAIN_PER_CYCLE_OF_OTHERS = 0.1, 0.05
+"""The same over the best of all variants, which may be another one than that of the run."""
 SAME_THROUGHPUT = 0.05
 """Throughput counts as that of the best known result if it is lower by at most this share. Boards
 differ by 0.044."""
-SAME_CAP = 0.05
-"""Largest difference of caps that count as equal, as a share."""
 
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
     if bundle.figures is None or bundle.declaration.size != "full":
         return
-    headline, clock_mhz = bundle.figures.headline, mean_clocks(bundle.figures.epochs).sm_mhz
-    items_per_s = headline.items_per_s_per_accelerator.mean
-    has_known_cap = abs((bundle.cap_w or 0.0) / KNOWN_CAP_W - 1) <= SAME_CAP
-    # Whatever an open run calls its variant, it may use the software of any of them.
-    variant = bundle.variant if bundle.standing == "closed" else ""
     boards = [bundle.real_board_of(uuid) for uuid in bundle.accelerator_ranks]
     for name in sorted({board.id for board in boards if board}):
-        known = find_known_result(name, bundle.declaration.workload, variant)
-        if known is None:
-            continue
-        yield from _compare(
-            "items_per_s_per_accelerator", items_per_s, known.items_per_s, "items/s per accelerator"
+        # Whatever an open run calls its variant, it may use the software of any of them.
+        found = (
+            find_known_result(
+                name,
+                bundle.declaration.workload,
+                bundle.variant,
+                count_batch_per_accelerator(bundle),
+            )
+            if bundle.standing == "closed"
+            else None
         )
-        is_as_fast = items_per_s >= known.items_per_s * (1 - SAME_THROUGHPUT)
-        if (has_known_cap or is_as_fast) and headline.items_per_joule:
-            per_joule = headline.items_per_joule.mean
-            yield from _compare("items_per_joule", per_joule, known.items_per_joule, "items/J")
-        if has_known_cap and clock_mhz and clock_mhz.mean > 0:
+        best = find_best_result(name, bundle.declaration.workload)
+        if found is not None:
+            yield from _compare(bundle, name, found[1], MAX_GAIN, MAX_GAIN_PER_CYCLE)
+        elif best is not None:
             yield from _compare(
-                "items_per_s_per_accelerator",
-                items_per_s / clock_mhz.mean,
-                known.items_per_megacycle,
-                "items per million SM cycles",
-                MAX_GAIN_PER_CYCLE,
+                bundle, name, best, MAX_GAIN_OF_OTHERS, MAX_GAIN_PER_CYCLE_OF_OTHERS
             )
 
 
 def _compare(
-    figure: str, value: float, best: float, unit: str, max_gain: float = MAX_GAIN
+    bundle: Bundle, board: str, known: KnownResult, max_gain: float, max_gain_per_cycle: float
+) -> Iterator[Violation]:
+    assert bundle.figures is not None
+    headline, clock_mhz = bundle.figures.headline, mean_clocks(bundle.figures.epochs).sm_mhz
+    items_per_s = headline.items_per_s_per_accelerator.mean
+    cap_w = bundle.cap_w or 0.0
+    has_known_cap = abs(cap_w / KNOWN_CAP_W - 1) <= SAME_CAP
+    rate_key, rate_unit = "items_per_s_per_accelerator", "items/s per accelerator"
+    yield from _limit(rate_key, items_per_s, known.items_per_s, rate_unit, max_gain)
+    is_as_fast = items_per_s >= known.items_per_s * (1 - SAME_THROUGHPUT)
+    if headline.items_per_joule:
+        saving = 1.0 if has_known_cap or is_as_fast else find_largest_saving(board, cap_w)
+        per_joule = headline.items_per_joule.mean
+        allowed_gain = max(max_gain, saving - 1)
+        yield from _limit(
+            "items_per_joule", per_joule, known.items_per_joule, "items/J", allowed_gain
+        )
+    if has_known_cap and clock_mhz and clock_mhz.mean > 0:
+        per_cycle, unit = items_per_s / clock_mhz.mean, "items per million SM cycles"
+        yield from _limit(rate_key, per_cycle, known.items_per_megacycle, unit, max_gain_per_cycle)
+        least = known.least_per_megacycle
+        if is_as_fast and per_cycle < least * (1 - max_gain_per_cycle):
+            yield Violation(
+                RESULT,
+                f"/headline/{rate_key}",
+                f"{per_cycle:.4g} {unit}, {1 - per_cycle / least:.0%} below every known result of "
+                "this board and workload that is as fast",
+                f"at most {max_gain_per_cycle:.0%} below {least:.4g}, or a review",
+            )
+
+
+def _limit(
+    figure: str, value: float, best: float, unit: str, max_gain: float
 ) -> Iterator[Violation]:
     if value > best * (1 + max_gain):
         yield Violation(

@@ -19,14 +19,12 @@ KNOWN_REASONS = {"NVIDIA": _NVML_REASONS, "simulated": _NVML_REASONS, "AMD": 0x1
 IDLE = {"NVIDIA": 0x1, "simulated": 0x1}
 """The board has no work."""
 POWER_CAP = {"NVIDIA": 0x4, "simulated": 0x4, "AMD": 0x2}
-"""The power cap holds the clock down: NVML's software power cap, AMD's package power tracking."""
+"""NVML's software power cap, and AMD's package power tracking. On Hopper, NVML also gives it for
+another limit than the cap (`rules/metrics/power/clock_limit.py`)."""
 APPLICATION_CLOCKS = {"NVIDIA": 0x2, "simulated": 0x2}
 """A clock that somebody asked for holds the clock down."""
 SYNC_BOOST = {"NVIDIA": 0x10, "simulated": 0x10}
 """The board waits for the slowest of a group that boosts together."""
-
-CLOCK_TOLERANCE_MHZ = 30
-"""A sampled SM clock may differ from the locked one by so much: two steps of 15 MHz."""
 
 
 def get_invalid_mask(protocol: Protocol, vendor: str) -> int:
