@@ -30,64 +30,72 @@ class KnownResult:
     """Items in a million cycles of the mean SM clock: the most."""
     least_per_megacycle: float
     """The least of them."""
-    is_capped: bool
-    """Whether the power cap limits all of them: they draw 95.5 % of it or more, and name it in 95
-    % of the samples or more."""
+    capped_power: float
+    """The least mean power of their boards as a share of the cap, if all of them name the power cap
+    in 90 % of the samples; otherwise 0."""
 
 
 KNOWN_CAP_W = 700.0
 """The cap of all these runs."""
 SAME_CAP = 0.05
 """Largest difference of caps that count as equal, as a share."""
+AT_CAP = 0.9
+"""Power of known runs, as a share of the cap, from which the cap is their limit."""
 BELOW_CEILINGS_SHARE = 0.1
 """Share of samples with a clock below every ceiling from which the cap is the limit."""
 KNOWN_RESULTS: Mapping[tuple[str, str, str, int], KnownResult] = {
-    ("H100", "resnet50-train", "tuned", 256): KnownResult(5695, 8.6905, 2.8763, 2.8763, False),
-    ("H100", "resnet50-train", "tuned", 512): KnownResult(5960, 8.6703, 3.065, 3.065, True),
-    ("H100", "resnet50-train", "tuned", 1024): KnownResult(6111.1, 8.9493, 3.1995, 3.1559, True),
-    ("H200", "resnet50-train", "baseline", 512): KnownResult(2238.8, 3.4153, 1.1428, 1.1428, False),
-    ("H200", "resnet50-train", "mayr", 256): KnownResult(2209.2, 3.521, 1.1168, 1.1168, False),
-    ("H200", "resnet50-train", "tuned", 256): KnownResult(6711.9, 9.7042, 3.5594, 3.5594, True),
-    ("H200", "resnet50-train", "tuned", 512): KnownResult(6998.3, 10.124, 3.8719, 3.8719, True),
-    ("H200", "resnet50-train", "tuned", 1024): KnownResult(7107.4, 10.27, 4.0706, 4.0706, True),
-    ("H200", "resnet50-train", "tuned", 1536): KnownResult(7091.1, 10.246, 4.1065, 4.1065, True),
-    ("H200", "resnet50-train", "tuned", 2048): KnownResult(7465.1, 10.805, 4.2479, 4.0426, True),
-    ("H200", "resnet50-train", "tuned", 3072): KnownResult(7145.9, 10.329, 4.1478, 4.1478, True),
-    ("H200", "resnet50-train", "s2d", 2048): KnownResult(8126.5, 11.749, 4.9588, 4.4828, True),
-    ("H200", "vitl16-train", "baseline", 256): KnownResult(422.19, 0.61166, 0.229, 0.229, True),
-    ("H200", "vitl16-train", "mayr", 256): KnownResult(436.08, 0.63081, 0.23164, 0.23164, True),
-    ("H200", "vitl16-train", "tuned", 256): KnownResult(1256.4, 1.8152, 0.75136, 0.741, True),
-    ("H200", "vitl16-train", "tuned-tf32", 256): KnownResult(454.82, 0.65749, 0.2513, 0.2513, True),
+    ("H100", "resnet50-train", "tuned", 256): KnownResult(5695, 8.6905, 2.8763, 2.8763, 0.000),
+    ("H100", "resnet50-train", "tuned", 512): KnownResult(5960, 8.6703, 3.065, 3.065, 0.982),
+    ("H100", "resnet50-train", "tuned", 1024): KnownResult(6111.1, 8.9493, 3.1995, 3.1559, 0.975),
+    ("H200", "resnet50-train", "baseline", 512): KnownResult(2238.8, 3.4153, 1.1428, 1.1428, 0.937),
+    ("H200", "resnet50-train", "mayr", 256): KnownResult(2209.2, 3.521, 1.1168, 1.1168, 0.000),
+    ("H200", "resnet50-train", "tuned", 256): KnownResult(6711.9, 9.7042, 3.5594, 3.5594, 0.990),
+    ("H200", "resnet50-train", "tuned", 512): KnownResult(6998.3, 10.124, 3.8719, 3.8719, 0.988),
+    ("H200", "resnet50-train", "tuned", 1024): KnownResult(7107.4, 10.27, 4.0706, 4.0706, 0.988),
+    ("H200", "resnet50-train", "tuned", 1536): KnownResult(7091.1, 10.246, 4.1065, 4.1065, 0.990),
+    ("H200", "resnet50-train", "tuned", 2048): KnownResult(7465.1, 10.805, 4.2479, 4.0426, 0.980),
+    ("H200", "resnet50-train", "tuned", 3072): KnownResult(7145.9, 10.329, 4.1478, 4.1478, 0.989),
+    ("H200", "resnet50-train", "s2d", 2048): KnownResult(8126.5, 11.749, 4.9588, 4.4828, 0.989),
+    ("H200", "vitl16-train", "baseline", 256): KnownResult(422.19, 0.61166, 0.229, 0.229, 0.987),
+    ("H200", "vitl16-train", "mayr", 256): KnownResult(436.08, 0.63081, 0.23164, 0.23164, 0.987),
+    ("H200", "vitl16-train", "tuned", 256): KnownResult(1256.4, 1.8152, 0.75136, 0.741, 0.988),
+    ("H200", "vitl16-train", "tuned-tf32", 256): KnownResult(
+        454.82, 0.65749, 0.2513, 0.2513, 0.988
+    ),
     ("H200", "vitl16-train", "tuned-fp16", 256): KnownResult(
-        1232.8, 1.7821, 0.74553, 0.74553, True
+        1232.8, 1.7821, 0.74553, 0.74553, 0.989
     ),
-    ("H200", "vitl16-train", "fp8", 256): KnownResult(1460.5, 2.1121, 0.80607, 0.70129, True),
-    ("H200", "sd2-train", "baseline", 32): KnownResult(73.174, 0.10699, 0.038444, 0.037822, True),
-    ("H200", "sd2-train", "mayr", 64): KnownResult(62.382, 0.091735, 0.032683, 0.032683, True),
-    ("H200", "sd2-train", "tuned", 64): KnownResult(116, 0.16765, 0.070752, 0.056661, True),
+    ("H200", "vitl16-train", "fp8", 256): KnownResult(1460.5, 2.1121, 0.80607, 0.70129, 0.987),
+    ("H200", "sd2-train", "baseline", 32): KnownResult(73.174, 0.10699, 0.038444, 0.037822, 0.977),
+    ("H200", "sd2-train", "mayr", 64): KnownResult(62.382, 0.091735, 0.032683, 0.032683, 0.970),
+    ("H200", "sd2-train", "tuned", 64): KnownResult(116, 0.16765, 0.070752, 0.056661, 0.980),
     ("H200", "sd2-latents-train", "tuned", 128): KnownResult(
-        175.02, 0.25283, 0.10609, 0.087108, True
+        175.02, 0.25283, 0.10609, 0.087108, 0.987
     ),
-    ("H200", "llama3-8b-pretrain", "baseline", 2): KnownResult(11731, 17.029, 7.3863, 7.3863, True),
-    ("H200", "llama3-8b-pretrain", "mayr", 16): KnownResult(8894.5, 12.984, 5.1533, 5.1533, True),
-    ("H200", "llama3-8b-pretrain", "tuned", 1): KnownResult(9085.9, 13.151, 5.6522, 5.6404, True),
-    ("H200", "llama3-8b-pretrain", "tuned", 4): KnownResult(12414, 17.978, 8.1452, 7.8366, True),
+    ("H200", "llama3-8b-pretrain", "baseline", 2): KnownResult(
+        11731, 17.029, 7.3863, 7.3863, 0.984
+    ),
+    ("H200", "llama3-8b-pretrain", "mayr", 16): KnownResult(8894.5, 12.984, 5.1533, 5.1533, 0.978),
+    ("H200", "llama3-8b-pretrain", "tuned", 1): KnownResult(9085.9, 13.151, 5.6522, 5.6404, 0.984),
+    ("H200", "llama3-8b-pretrain", "tuned", 4): KnownResult(12414, 17.978, 8.1452, 7.8366, 0.987),
     ("H200", "llama3-8b-pretrain", "tuned-tf32", 1): KnownResult(
-        3001.5, 4.3823, 1.6036, 1.6036, True
+        3001.5, 4.3823, 1.6036, 1.6036, 0.979
     ),
-    ("H200", "llama3-8b-pretrain", "fp8", 1): KnownResult(11246, 16.308, 6.7691, 6.7691, True),
-    ("H200", "llama3-8b-pretrain", "fp8", 4): KnownResult(17013, 24.618, 11.044, 11.044, True),
-    ("H200", "llama3-8b-serve", "baseline", 512): KnownResult(8501.3, 12.314, 5.3997, 5.3997, True),
-    ("H200", "llama3-8b-serve", "mayr", 512): KnownResult(6642.5, 9.6356, 4.2909, 4.2909, True),
-    ("H200", "llama3-8b-serve", "tuned", 1): KnownResult(208.9, 0.44628, 0.10566, 0.10566, False),
-    ("H200", "llama3-8b-serve", "tuned", 4): KnownResult(764.89, 1.4326, 0.39003, 0.39003, False),
-    ("H200", "llama3-8b-serve", "tuned", 16): KnownResult(2541.5, 4.202, 1.3216, 1.3216, False),
-    ("H200", "llama3-8b-serve", "tuned", 64): KnownResult(5858.1, 8.4756, 3.3267, 3.3267, True),
-    ("H200", "llama3-8b-serve", "tuned", 256): KnownResult(8145.8, 11.749, 5.3947, 5.3947, True),
-    ("H200", "llama3-8b-serve", "tuned", 512): KnownResult(8849.6, 12.78, 5.6982, 5.6651, True),
-    ("H200", "llama3-8b-serve", "tuned", 1024): KnownResult(8406.4, 12.14, 5.3009, 5.3009, True),
-    ("H200", "llama3-8b-serve", "fp8", 512): KnownResult(11425, 16.534, 7.0217, 7.0217, True),
-    ("H200", "llama3-8b-serve", "fp8-kv", 512): KnownResult(12867, 19.722, 7.2775, 7.2775, False),
+    ("H200", "llama3-8b-pretrain", "fp8", 1): KnownResult(11246, 16.308, 6.7691, 6.7691, 0.985),
+    ("H200", "llama3-8b-pretrain", "fp8", 4): KnownResult(17013, 24.618, 11.044, 11.044, 0.988),
+    ("H200", "llama3-8b-serve", "baseline", 512): KnownResult(
+        8501.3, 12.314, 5.3997, 5.3997, 0.986
+    ),
+    ("H200", "llama3-8b-serve", "mayr", 512): KnownResult(6642.5, 9.6356, 4.2909, 4.2909, 0.985),
+    ("H200", "llama3-8b-serve", "tuned", 1): KnownResult(208.9, 0.44628, 0.10566, 0.10566, 0.000),
+    ("H200", "llama3-8b-serve", "tuned", 4): KnownResult(764.89, 1.4326, 0.39003, 0.39003, 0.000),
+    ("H200", "llama3-8b-serve", "tuned", 16): KnownResult(2541.5, 4.202, 1.3216, 1.3216, 0.860),
+    ("H200", "llama3-8b-serve", "tuned", 64): KnownResult(5858.1, 8.4756, 3.3267, 3.3267, 0.989),
+    ("H200", "llama3-8b-serve", "tuned", 256): KnownResult(8145.8, 11.749, 5.3947, 5.3947, 0.991),
+    ("H200", "llama3-8b-serve", "tuned", 512): KnownResult(8849.6, 12.78, 5.6982, 5.6651, 0.989),
+    ("H200", "llama3-8b-serve", "tuned", 1024): KnownResult(8406.4, 12.14, 5.3009, 5.3009, 0.989),
+    ("H200", "llama3-8b-serve", "fp8", 512): KnownResult(11425, 16.534, 7.0217, 7.0217, 0.988),
+    ("H200", "llama3-8b-serve", "fp8-kv", 512): KnownResult(12867, 19.722, 7.2775, 7.2775, 0.933),
 }
 """By board, workload, variant and batch size; for serving, requests in flight per accelerator. The
 runs of fp8, fp8-kv, mayr and LLaMA's tuned-tf32 are open, all others closed."""
@@ -134,7 +142,7 @@ def find_best_result(board: str, workload: str) -> KnownResult | None:
         max(result.items_per_joule for result in known),
         max(result.items_per_megacycle for result in known),
         0.0,
-        all(result.is_capped for result in known),
+        min(result.capped_power for result in known),
     )
 
 
@@ -157,10 +165,10 @@ def count_batch_per_accelerator(bundle: Bundle) -> float:
     return bundle.batch_size / (max(1, bundle.settings.accelerators) if is_server else 1)
 
 
-def is_known_to_be_capped(bundle: Bundle, board: str) -> bool:
-    """Whether the power cap limits the known runs of this board, workload and variant at the
-    nearest batch size, and this run is of their kind: with the reference implementation, half of
-    this batch size or more, and no higher cap."""
+def is_known_to_be_capped(bundle: Bundle, board: str, least_power: float) -> bool:
+    """Whether the known runs of this board, workload and variant at the nearest batch size name the
+    power cap and draw `least_power` of it or more, and this run is of their kind: with the
+    reference implementation, half of this batch size or more, and no higher cap."""
     found = find_known_result(
         board, bundle.declaration.workload, bundle.variant, count_batch_per_accelerator(bundle)
     )
@@ -168,7 +176,7 @@ def is_known_to_be_capped(bundle: Bundle, board: str) -> bool:
         return False
     batch_size, known = found
     return (
-        known.is_capped
+        known.capped_power >= least_power
         and batch_size <= 2 * count_batch_per_accelerator(bundle)
         and (bundle.cap_w or math.inf) <= KNOWN_CAP_W * (1 + SAME_CAP)
     )
@@ -181,7 +189,7 @@ def is_held_by_cap(bundle: Bundle, series: Series) -> bool:
     board = find_board(series.name)
     if board is None or not board.clock_ceilings_mhz:
         return False
-    if is_known_to_be_capped(bundle, board.id):
+    if is_known_to_be_capped(bundle, board.id, AT_CAP):
         return True
     below = have_clock_below_ceilings(series, bundle.precision)[series.load]
     return int(np.count_nonzero(below)) >= BELOW_CEILINGS_SHARE * len(below)

@@ -18,7 +18,6 @@ from support.rules.round_runs import list_reported_runs, make_other_summary, mak
 
 from rules.bundle import Bundle
 from rules.checks.across.losses_contradict_seed import have_equal_origin
-from rules.checks.power.limited_below_cap import NEAR_SHARE
 from rules.known_results import (
     KNOWN_CAP_W,
     KNOWN_RESULTS,
@@ -112,7 +111,7 @@ def test_measured_runs_together_are_not_reported() -> None:
 
 
 def test_known_results_are_those_of_the_committed_runs() -> None:
-    found: dict[tuple[str, str, str, int], list[tuple[float, float, float, bool]]] = {}
+    found: dict[tuple[str, str, str, int], list[tuple[float, float, float, float]]] = {}
     for path in PATHS:
         bundle = bundle_of(path)
         board = bundle.board_of(bundle.ranks[0].accelerators[0])
@@ -124,18 +123,17 @@ def test_known_results_are_those_of_the_committed_runs() -> None:
             headline, clock_mhz = bundle.figures.headline, mean_clocks(bundle.figures.epochs).sm_mhz
             items_per_s = headline.items_per_s_per_accelerator.mean
             assert clock_mhz is not None and headline.joules_per_item is not None
-            is_capped = all(
-                series.capped_share >= 0.95
-                and np.nanmean(series.under_load_w) >= NEAR_SHARE * KNOWN_CAP_W
+            capped_power = min(
+                np.nanmean(series.under_load_w) / KNOWN_CAP_W if series.capped_share >= 0.9 else 0.0
                 for series in bundle.series
             )
             figures = 1 / headline.joules_per_item.mean, items_per_s / clock_mhz.mean
-            found.setdefault(key, []).append((items_per_s, *figures, is_capped))
+            found.setdefault(key, []).append((items_per_s, *figures, capped_power))
     assert found.keys() == KNOWN_RESULTS.keys()
     for key, runs in found.items():
-        rates, per_joule, per_cycle, are_capped = zip(*runs, strict=True)
-        figures = max(rates), max(per_joule), max(per_cycle), min(per_cycle), all(are_capped)
-        assert figures == pytest.approx(astuple(KNOWN_RESULTS[key]), rel=1e-4), key
+        rates, per_joule, per_cycle, powers = zip(*runs, strict=True)
+        figures = max(rates), max(per_joule), max(per_cycle), min(per_cycle), min(powers)
+        assert figures == pytest.approx(astuple(KNOWN_RESULTS[key]), rel=1e-3), key
 
 
 def test_published_savings_are_the_largest_of_the_transcribed_rows() -> None:

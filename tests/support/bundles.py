@@ -52,6 +52,8 @@ from rules.workloads import workloads
 MS = 1_000_000
 ZERO_NS = 5_000_000_000_000
 BATCHES = 220
+STEPS = 10
+"""How many losses an epoch lists."""
 BATCH_MS = 140.0
 PAUSE_MS = 500.0
 LOAD_W = 685.0
@@ -131,9 +133,17 @@ def make_evidence(seed: int = 7, rate: float = 1.0) -> EvidenceFrames:
     rederive(evidence)
     random = np.random.default_rng(seed)
     for epoch in evidence.result["epochs"]:
-        epoch["loss"] = 6.9 - 0.1 * epoch["epoch"] + 0.01 * random.random()
+        epoch["losses"] = list_losses(epoch["epoch"], random)
+        epoch["loss"] = epoch["losses"][-1]
+    for rank in evidence.result["ranks"]:
+        rank["inputs_sha256"] = hashlib.sha256(f"input of {rank['rank']}".encode()).hexdigest()
     record_events(evidence)
     return evidence
+
+
+def list_losses(epoch: int, random: np.random.Generator) -> list[float]:
+    """Losses of the steps of an epoch that fall from epoch to epoch."""
+    return [6.9 - 0.1 * epoch + 0.01 * random.random() for _ in range(STEPS)]
 
 
 def make_other_run(evidence: EvidenceFrames, number: int = 1) -> EvidenceFrames:
@@ -156,12 +166,15 @@ def make_other_run(evidence: EvidenceFrames, number: int = 1) -> EvidenceFrames:
     length_ns = (batches["end_ns"] - batches["start_ns"]) * share - 1
     batches["end_ns"] = batches["start_ns"] + length_ns.astype("int64")
     for epoch in result["epochs"]:
-        # Another seed gives other losses.
+        # Another seed gives other losses and another input.
         factor = 1 + 0.01 * random.random()
         if epoch["loss"] is not None:
             epoch["loss"] *= factor
         if epoch.get("losses"):
             epoch["losses"] = [None if x is None else x * factor for x in epoch["losses"]]
+    for rank in result["ranks"]:
+        if sha256 := rank.get("inputs_sha256"):
+            rank["inputs_sha256"] = hashlib.sha256(f"{sha256} {number}".encode()).hexdigest()
     return evidence
 
 

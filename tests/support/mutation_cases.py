@@ -2,8 +2,8 @@
 and for docs/mutations.md.
 
 Exactly the rule of the case and its `also_reported` rules must report the altered bundle. Rules
-in `may_report` and statistical rules may report it. The cases of runs also alter the evidence of
-a measured run where reference bundles are committed.
+in `may_report`, statistical rules and those of `BEYOND` may report it. The cases of runs also alter
+the evidence of a measured run where reference bundles are committed.
 """
 
 import contextlib
@@ -37,6 +37,9 @@ from rules.testing.tampering import describe_original
 OTHER = "elsewhere@wattmark"
 OTHER_SEED = 8
 """Seed of a good study that shares nothing with the usual one."""
+BEYOND = frozenset({"P126", "P127", "T124", "X122"})
+"""Rules on what no known result covers, and on evidence that rule books ask for. An alteration of
+date, cap, variant or ranks has them as a consequence, and old measured runs lack the evidence."""
 MEASURED = Path(__file__).parents[2] / "submissions" / "reference"
 TRAINING_BUNDLE, SERVING_BUNDLE = (
     next((path.parent for path in sorted(MEASURED.glob(f"h200/*{name}*/result.json"))), None)
@@ -202,7 +205,7 @@ def find_rules_before(path: Path) -> frozenset[str]:
 def _describe_difference(
     reported: set[str], expected: frozenset[str], may_report: frozenset[str] = frozenset()
 ) -> str:
-    may_report |= {rule.id for rule in rules_by_id().values() if rule.statistical}
+    may_report |= {rule.id for rule in rules_by_id().values() if rule.statistical} | BEYOND
     unexpected, missed = reported - expected - may_report, expected - reported
     return ", ".join(
         [f"missed {rule}" for rule in sorted(missed)]

@@ -91,7 +91,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
             continue
         if series.accelerator in far_below:
             continue
-        if is_known_to_be_capped(bundle, board.id):
+        if is_known_to_be_capped(bundle, board.id, NEAR_SHARE):
             if bundle.request_set is not None and compute_low_share(series) < SERVER_LOW_SHARE:
                 continue
             limited, enough, near_share = select_limited(bundle, series), ENOUGH, NEAR_SHARE

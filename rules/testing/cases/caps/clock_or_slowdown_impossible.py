@@ -17,11 +17,11 @@ def one_sample_above_the_boost_clock(evidence: EvidenceFrames) -> None:
     evidence.samples.loc[row, "sm_mhz"] = 2010.0
 
 
-@mutation(RULE)
+@mutation(RULE, may_report=("C112",))
 def slowdown_reasons_negative(evidence: EvidenceFrames) -> None:
     evidence.samples.loc[select_load(evidence), "slowdown"] = -4.0
 
 
-@mutation(RULE)
+@mutation(RULE, may_report=("C112",))
 def slowdown_reason_that_no_driver_gives(evidence: EvidenceFrames) -> None:
     evidence.samples.loc[select_load(evidence, 3), "slowdown"] = float(0x1000)

@@ -18,6 +18,6 @@ def locked_below_the_boost_clock(evidence: EvidenceFrames) -> None:
     lock_clocks(evidence, 1200.0, 0.0)
 
 
-@mutation(RULE, "C108")
+@mutation(RULE, "C108", "C112")
 def locked_and_said_by_the_driver(evidence: EvidenceFrames) -> None:
     lock_clocks(evidence, 1305.0, float(0x2))

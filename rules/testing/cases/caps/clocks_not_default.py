@@ -26,7 +26,7 @@ def memory_clock_lowered_on_one_board(evidence: EvidenceFrames) -> None:
             readback["mem_set_mhz"] = 2619
 
 
-@mutation(RULE)
+@mutation(RULE, may_report=("C112",))
 def clock_held_and_not_read_back(evidence: EvidenceFrames) -> None:
     evidence.samples.loc[select_load(evidence), "slowdown"] = float(0x2)
 

@@ -9,8 +9,11 @@ from rules.testing.frames import EvidenceFrames
 def no_loss_at_all(evidence: EvidenceFrames) -> None:
     for epoch in evidence.result["epochs"]:
         epoch["loss"] = None
+        epoch.pop("losses", None)
 
 
 @mutation(RULE)
 def loss_overflows_late(evidence: EvidenceFrames) -> None:
-    evidence.result["epochs"][-1]["loss"] = None
+    last_epoch = evidence.result["epochs"][-1]
+    last_epoch["loss"] = None
+    last_epoch.pop("losses", None)

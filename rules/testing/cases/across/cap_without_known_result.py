@@ -1,0 +1,12 @@
+"""Mutations that the rule `cap-without-known-result` must find."""
+
+from rules.checks.across.cap_without_known_result import RULE
+from rules.testing.case import pairing
+from rules.testing.frames import EvidenceFrames
+from rules.testing.mutations import declare_cap, scale_readings
+
+
+@pairing(RULE, "X102", "X103", "X112", other_center=True)
+def run_at_another_cap_as_one_at_400_w(run: EvidenceFrames, other_run: EvidenceFrames) -> None:
+    scale_readings(run, 0.8)
+    declare_cap(run, 400.0)
