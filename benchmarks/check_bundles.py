@@ -57,7 +57,7 @@ from rules.metrics.headline import apply_rule_book  # noqa: E402
 from rules.metrics.parts import split_into_parts  # noqa: E402
 from rules.metrics.run import compute_figures  # noqa: E402
 from rules.testing.frames import EvidenceFrames, read_frames  # noqa: E402
-from rules.testing.mutations import renew_noise  # noqa: E402
+from rules.testing.mutations import renew_measurements  # noqa: E402
 
 
 def main() -> None:
@@ -209,7 +209,7 @@ def make_run(
     for name in ("idle", "phases", "node_sampling", "node_clocks", "node"):
         evidence.result.pop(name, None)
     evidence.system.pop("meters", None)
-    renew_noise(evidence, number)
+    renew_measurements(evidence, number)
     jitter_samples(samples, random)
     begin = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(hours=number)
     took = datetime.fromisoformat(frames.result["ended_at"]) - datetime.fromisoformat(

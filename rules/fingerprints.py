@@ -22,6 +22,7 @@ from rules.metrics.power.readings import to_whole_milliwatts
 from rules.metrics.power.series import (
     IN_A_ROW,
     SIGNS,
+    Series,
     find_patterns,
     hash_windows,
     repeat_themselves,
@@ -44,6 +45,9 @@ such as those between epochs, must not dominate a correlation."""
 ORDER = 64
 """Order of the linear prediction. The beat of batches in step with the sampling, which all runs of
 a workload share, shows in fewer readings."""
+
+HIGHEST = 2.0**53
+"""Values beyond this are no measurements, and floats hold no whole numbers beyond it."""
 
 Hashes = NDArray[np.uint64]
 
@@ -79,6 +83,10 @@ class Fingerprints:
     """Of the delays of readings after their scheduled times, in ns."""
     counter: Hashes
     """Of the steps of the energy counter between readings, in mJ."""
+    clocks: Hashes
+    """Of SM clocks under load, in MHz."""
+    memory_power: Hashes
+    """Of readings of the power of the memory under load, in mW."""
     durations: Hashes
     """Of the durations of batches, in ns."""
     power_noise: tuple[Noise, ...]
@@ -100,6 +108,10 @@ def take_fingerprints(bundle: Bundle, salt: int) -> Fingerprints:
         ),
         counter=sample_sequences(
             (_to_counter_steps(series.counter_j) for series in bundle.series), salt
+        ),
+        clocks=sample_sequences((_select(series, "sm_mhz") for series in bundle.series), salt),
+        memory_power=sample_sequences(
+            (_select(series, "mem_power_mw") for series in bundle.series), salt
         ),
         durations=sample_sequences(durations_ns, salt),
         power_noise=tuple(take_noise(values, salt) for values in readings_w),
@@ -210,6 +222,15 @@ def _split_durations(bundle: Bundle) -> Iterator[Ints]:
     batches = bundle.batches
     ranks, durations_ns = batches.ints("rank"), batches.ints("end_ns") - batches.ints("start_ns")
     return (durations_ns[ranks == rank] for rank in np.unique(ranks))
+
+
+def _select(series: Series, column: str) -> Ints:
+    """The values of a column under load, as whole numbers; none if the samples lack it."""
+    if column not in series.samples.columns:
+        return np.empty(0, np.int64)
+    values = series.samples.floats(column)[series.load]
+    values = values[np.isfinite(values) & (np.abs(values) < HIGHEST)]
+    return np.rint(values).astype(np.int64)
 
 
 def _to_counter_steps(counter_j: Floats) -> Ints:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:  # to judge takes no data frames, and loading them takes as lo
     import pandas as pd
 
 READINGS = ("power_mw", "power_avg_mw", "energy_mj")
+SENSOR_STEP_MW = 322
+"""The step of an H200's power sensor."""
 EIGHTHS = 8
 """Parts of a batch whose readings `exchange_readings` keeps apart."""
 NEARBY = 64
@@ -176,6 +178,46 @@ def renew_noise(evidence: EvidenceFrames, seed: int) -> None:
             )
             batches.loc[rows.index, "start_ns"] = start_ns
             batches.loc[rows.index, "end_ns"] = start_ns + lengths_ns
+
+
+def renew_clocks(evidence: EvidenceFrames, seed: int) -> None:
+    """Let SM clocks and the power of the memory under load change places with others nearby."""
+    random, samples = np.random.default_rng(seed), evidence.samples
+    for _, all_rows in samples.groupby("accelerator", sort=False):
+        rows = all_rows[all_rows["power_mw"] > all_rows["power_mw"].max() / 2]
+        block = np.arange(len(rows)) // NEARBY
+        places = np.lexsort((random.random(len(rows)), block))
+        for column in ("sm_mhz", "mem_power_mw"):
+            if column in samples:
+                samples.loc[rows.index, column] = rows[column].to_numpy()[places]
+
+
+def renew_measurements(evidence: EvidenceFrames, seed: int) -> None:
+    """Turn evidence into that of a similar run: other noise (`renew_noise`) and clocks
+    (`renew_clocks`), and epochs whose length and power differ by some hundredths of a percent. No
+    rule on copies reports it."""
+    renew_noise(evidence, seed)
+    renew_clocks(evidence, seed)
+    random, samples = np.random.default_rng(seed), evidence.samples
+    for _, batches in evidence.batches.groupby("epoch"):
+        begin_ns, end_ns = int(batches["start_ns"].min()), int(batches["end_ns"].max())
+        added_mw = SENSOR_STEP_MW * int(random.integers(-2, 3))
+        inside = samples["read_ns"].between(begin_ns, end_ns)
+        for column in ("power_mw", "power_avg_mw"):
+            samples.loc[inside, column] += added_mw
+        for _, rows in samples[inside].groupby("accelerator", sort=False):
+            elapsed_s = (rows["read_ns"] - rows["read_ns"].iloc[0]) / 1e9
+            after = samples["accelerator"].eq(rows["accelerator"].iloc[0])
+            after &= samples["read_ns"] > rows["read_ns"].iloc[-1]
+            samples.loc[rows.index, "energy_mj"] += (elapsed_s * added_mw).round()
+            samples.loc[after, "energy_mj"] += round(float(elapsed_s.iloc[-1]) * added_mw)
+        if evidence.requests is None:
+            share = 1 - 1e-3 * random.random()
+            for column in ("start_ns", "end_ns"):
+                offset_ns = evidence.batches.loc[batches.index, column] - begin_ns
+                evidence.batches.loc[batches.index, column] = begin_ns + (offset_ns * share).astype(
+                    "int64"
+                )
 
 
 def move_after(run: EvidenceFrames, other_run: EvidenceFrames) -> None:

@@ -45,7 +45,7 @@ from rules.protocol import CURRENT
 from rules.testing.cases.protocol.events_contradict_result import record_events
 from rules.testing.cases.protocol.node_clocks_disagree import note_clocks
 from rules.testing.frames import EvidenceFrames, StudyFrames
-from rules.testing.mutations import renew_noise
+from rules.testing.mutations import renew_measurements
 from rules.testing.node_power import state_node_figures
 from rules.workloads import workloads
 
@@ -161,7 +161,7 @@ def make_other_run(evidence: EvidenceFrames, number: int = 1) -> EvidenceFrames:
     result["settings"]["seed"] += number
     for column in ("power_mw", "power_avg_mw"):
         evidence.samples[column] += 7.0 * number
-    renew_noise(evidence, number)
+    renew_measurements(evidence, number)
     share = (1 - 0.003 * random.random(int(batches["epoch"].max()) + 1))[batches["epoch"]]
     length_ns = (batches["end_ns"] - batches["start_ns"]) * share - 1
     batches["end_ns"] = batches["start_ns"] + length_ns.astype("int64")

@@ -3,8 +3,9 @@
 ## What it does
 Compares the samples of all bundles that are checked together: sequences of 32 power readings under
 load to the milliwatt, of 32 delays between the scheduled and the actual time of a reading to the
-nanosecond, and of 32 steps of the energy counter to the millijoule, each with at least eight
-different values, forwards or backwards. Time, accelerator and names of the runs are ignored.
+nanosecond, of 32 steps of the energy counter to the millijoule, of 32 SM clocks under load, and of
+32 readings of the power of the memory under load, each with at least eight different values,
+forwards or backwards. Time, accelerator and names of the runs are ignored.
 
 One of 32 sequences is compared. A salt that is drawn for each check decides which, so nobody can
 know beforehand which values to alter. A copy that shares n sequences is missed with a probability
@@ -24,8 +25,9 @@ reviewer.
 
 ## Source
 Own derivation: with eight different values among 32 readings, a repetition by chance can be
-excluded. No two of the 26 measured accelerators share any of all sequences (325 pairs). Choosing by
-hashes follows Broder, On the Resemblance and Containment of Documents, 1997.
+excluded. No two of the 26 measured accelerators share any of all sequences (325 pairs), and no two
+of 76 measured runs share any sequence of clocks or of the power of the memory. Choosing by hashes
+follows Broder, On the Resemblance and Containment of Documents, 1997.
 """
 
 from collections.abc import Iterator, Sequence
@@ -45,11 +47,13 @@ RULE = RoundRule(
 
 @RULE.check
 def check(runs: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
-    # Power may have been altered in a copy. Delays and counter remain if nobody thought of them.
+    # Power may have been altered in a copy. The other columns remain if nobody thought of them.
     for name, sequences_of in (
         ("power readings", lambda run: run.fingerprints.readings),
         ("delays of readings", lambda run: run.fingerprints.delays),
         ("steps of the energy counter", lambda run: run.fingerprints.counter),
+        ("SM clocks", lambda run: run.fingerprints.clocks),
+        ("readings of the power of the memory", lambda run: run.fingerprints.memory_power),
     ):
         for repeat in find_repeats(runs, sequences_of):
             observed = f"{repeat.share:.0%} of the sequences of {IN_A_ROW} {name} occur in "

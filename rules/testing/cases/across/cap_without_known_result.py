@@ -6,7 +6,7 @@ from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import declare_cap, scale_readings
 
 
-@pairing(RULE, "X102", "X103", "X112", other_center=True)
+@pairing(RULE, other_center=True)
 def run_at_another_cap_as_one_at_400_w(run: EvidenceFrames, other_run: EvidenceFrames) -> None:
-    scale_readings(run, 0.8)
+    scale_readings(run, 0.57)
     declare_cap(run, 400.0)

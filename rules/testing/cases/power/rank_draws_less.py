@@ -1,0 +1,16 @@
+"""Mutations that the rule `rank-draws-less` must find."""
+
+from rules.checks.power.rank_draws_less import RULE
+from rules.testing.case import mutation
+from rules.testing.frames import EvidenceFrames
+from rules.testing.mutations import READINGS, add_twin
+
+
+@mutation(RULE, may_report=("W119", "W126", "W109", "W103"))
+def board_at_half_the_power(evidence: EvidenceFrames) -> None:
+    if len(evidence.result["ranks"]) == 1:
+        add_twin(evidence)
+    samples = evidence.samples
+    rows = samples["accelerator"] == samples["accelerator"].max()
+    for column in READINGS:
+        samples.loc[rows, column] = (samples.loc[rows, column] * 0.5).round()
