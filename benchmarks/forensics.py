@@ -8,7 +8,7 @@ report real ones: the tables of docs/forensics.md.
 It takes about three minutes on two cores. These are measured:
 
 - the strategies of benchmarks/forgeries/strategies.py, on one or two runs, judged by the present
-  rules and by those of rule book 1.4.0, whose code comes from the history of the repository;
+  rules and by those of rule book 1.9.0, whose code comes from the history of the repository;
 - forged readings of every committed bundle, judged by the rules on power and energy, and disguised
   copies of them, judged by X112;
 - the same rules on real readings: whole runs, and every five scored epochs in a row.
@@ -47,8 +47,8 @@ from rules.rule import BundleRule  # noqa: E402
 from rules.testing.frames import EvidenceFrames, read_frames  # noqa: E402
 
 PAGE = ROOT / "docs" / "forensics.md"
-BEFORE = "f392395"
-"""The last commit with rule book 1.4.0."""
+BEFORE = "dcd68785"
+"""The last commit with rule book 1.9.0."""
 RULES = [
     rule
     for rule in rules_by_id().values()
@@ -81,7 +81,7 @@ def judge_strategies(checkout: Path) -> list[Outcome]:
 
 
 def judge_strategies_before() -> list[Outcome]:
-    """Judge all strategies with rule book 1.4.0."""
+    """Judge all strategies with rule book 1.9.0."""
     with tempfile.TemporaryDirectory() as scratch:
         archive = Path(scratch) / "before.tar"
         command = ["git", "-C", str(ROOT), "archive", "--output", str(archive), BEFORE]
@@ -97,7 +97,7 @@ def render_strategies(before: Sequence[Outcome], after: Sequence[Outcome]) -> st
         "strategy",
         "items/s",
         "items/J",
-        *(f"{version}: {name}" for version in ("1.4.0", "now") for name in ROUNDS.values()),
+        *(f"{version}: {name}" for version in ("1.9.0", "now") for name in ROUNDS.values()),
     )
     lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
     for old, new in zip(before, after, strict=True):
@@ -122,7 +122,7 @@ def render_unseen(before: Sequence[Outcome], after: Sequence[Outcome]) -> str:
     ]
     lines = [
         f"{len(strong)} of {len(after)} strategies gain {100 * MIN_GAIN:g} % or more. So many pass "
-        f"without a warning (in brackets: rule book 1.4.0): {', '.join(counts)}.",
+        f"without a warning (in brackets: rule book 1.9.0): {', '.join(counts)}.",
         "",
         "| passes without a warning | where | why |",
         "|---|---|---|",

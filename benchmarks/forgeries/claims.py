@@ -6,6 +6,7 @@ is derived again afterwards.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,13 @@ from rules.boards import BOARDS
 from rules.bundle_format.table import Mask
 from rules.testing.cases.throughput.beyond_the_usual import scale_items
 from rules.testing.frames import EvidenceFrames
-from rules.testing.mutations import READINGS, declare_cap, select_every, shorten_batches
+from rules.testing.mutations import (
+    READINGS,
+    add_twin,
+    declare_cap,
+    select_every,
+    shorten_batches,
+)
 
 if TYPE_CHECKING:
     # Earlier checkouts, whose code runs with this module too, have it at another place.
@@ -301,6 +308,65 @@ def raise_clock(factor: float, highest_mhz: float = np.inf) -> Claim:
         evidence.samples["sm_mhz"] = np.minimum(raised_mhz, highest_mhz)
 
     return forge
+
+
+def hold_clock(clock_mhz: float) -> Claim:
+    """One SM clock under load, and the power cap as its reason."""
+
+    def forge(evidence: EvidenceFrames, runs: Runs) -> None:
+        rows = select_under_load(evidence)
+        evidence.samples.loc[rows, "sm_mhz"] = clock_mhz
+        evidence.samples.loc[rows, "slowdown"] = 4.0
+
+    return forge
+
+
+def claim_own_implementation(evidence: EvidenceFrames, runs: Runs) -> None:
+    """The run as an open one of code of the submitter."""
+    evidence.result["standing"] = "open"
+    evidence.result["implementation"]["sha256"] = "5e" * 32
+
+
+def state_old_rule_book(day: str | None = None) -> Claim:
+    """The first rule book and protocol, without what they did not ask for; on another day, if
+    given."""
+
+    def forge(evidence: EvidenceFrames, runs: Runs) -> None:
+        result = evidence.result
+        result.update(rules_version="1.0.0", protocol="1.0")
+        for key in ("clocks", "idle", "phases"):
+            result.pop(key, None)
+        for rank in result["ranks"]:
+            rank.pop("inputs_sha256", None)
+        for epoch in result["epochs"]:
+            epoch.pop("losses", None)
+        evidence.events = None
+        if day is not None:
+            for name in ("started_at", "ended_at"):
+                result[name] = day + result[name][len(day) :]
+
+    return forge
+
+
+def add_idle_rank(evidence: EvidenceFrames, runs: Runs) -> None:
+    """A second rank with the batches of the first, on a board that idles with its model; its
+    utilisation is that of the first."""
+    rank = add_twin(evidence)
+    (twin,) = evidence.result["ranks"][rank]["accelerators"]
+    uuid = "GPU-fedcba98" + twin.removesuffix("-twin")[12:]
+    for document in (evidence.result, evidence.system):
+        document.update(json.loads(json.dumps(document).replace(twin, uuid)))
+    evidence.samples["accelerator"] = evidence.samples["accelerator"].replace(twin, uuid)
+    random, samples = np.random.default_rng(31), evidence.samples
+    rows = (samples["accelerator"] == uuid).to_numpy() & select_under_load(evidence)
+    idle_w = 124.0 + random.normal(0, 0.4, int(rows.sum()))
+    samples.loc[rows, "power_mw"] = np.round(1e3 * np.round(idle_w / STEP_W) * STEP_W)
+    samples.loc[rows, "power_avg_mw"] = np.round(1e3 * idle_w)
+    of_board = samples[samples["accelerator"] == uuid]
+    elapsed_s = np.diff(of_board["read_ns"].to_numpy(), prepend=of_board["read_ns"].iloc[0]) / 1e9
+    steps_mj = elapsed_s * of_board["power_avg_mw"].to_numpy()
+    first_mj = of_board["energy_mj"].iloc[0]
+    samples.loc[of_board.index, "energy_mj"] = np.round(first_mj + np.cumsum(steps_mj))
 
 
 def chain(*claims: Claim) -> Claim:

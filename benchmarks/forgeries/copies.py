@@ -8,6 +8,7 @@ from forgeries.claims import Claim, Runs, chain, round_to_sensor, scale_readings
 from forgeries.readings import STEP_W
 
 from rules.testing.frames import EvidenceFrames
+from rules.testing.mutations import renew_noise
 
 EVERY = 31
 """An alteration of every 31st value leaves no 32 values in a row as they were."""
@@ -86,3 +87,22 @@ def leave_as_it_is(evidence: EvidenceFrames, runs: Runs) -> None:
 
 
 copy_lower = chain(scale_readings(0.99), alter_few_values)
+
+
+def renew_all_noise(clocks_too: bool) -> Claim:
+    """Other noise in readings, delays, counter and batches, and losses that differ in the fourth
+    digit; `clocks_too` lets clocks change places with others nearby."""
+
+    def forge(evidence: EvidenceFrames, runs: Runs) -> None:
+        renew_noise(evidence, 23)
+        jitter_losses(evidence, runs)
+        if not clocks_too:
+            return
+        random, samples = np.random.default_rng(29), evidence.samples
+        rows = np.flatnonzero(select_under_load(evidence))
+        places = rows[np.lexsort((random.random(len(rows)), np.arange(len(rows)) // 64))]
+        for column in ("sm_mhz", "mem_power_mw"):
+            if column in samples:
+                samples.loc[rows, column] = samples[column].to_numpy()[places]
+
+    return forge

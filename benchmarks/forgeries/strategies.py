@@ -47,6 +47,11 @@ UNSEEN_CAP = (
     "runs at that cap (X114, X115) or a sweep of the same board (X101) shows it."
 )
 
+UNSEEN_CEILING = (
+    "An open run of code of its own may have inputs with many zeros, whose clock a ceiling holds "
+    "below the cap. It is compared with the best variant of all, of which it stays within 10 %."
+)
+
 STRATEGIES: Sequence[Strategy] = (
     Strategy("readings 1 % lower", claims.scale_readings(0.99)),
     Strategy("readings 3 % lower", claims.scale_readings(0.97)),
@@ -167,4 +172,152 @@ STRATEGIES: Sequence[Strategy] = (
     Strategy("copy with 1 W of jitter", copies.add_jitter(1.0)),
     Strategy("copy with 5 W of jitter", copies.add_jitter(5.0)),
     Strategy("copy with 20 W of jitter", copies.add_jitter(20.0)),
+    Strategy(
+        "run at 700 W as one at 400 W, batch 2 017 for 2 048, clocks a quarter lower",
+        claims.chain(claims.multiply_items(2017 / 2048), claims.claim_cap(400.0, 0.75)),
+    ),
+    Strategy("run at 700 W as one at 300 W", claims.claim_cap(300.0, 0.7)),
+    Strategy("run at 700 W as one at 550 W", claims.claim_cap(550.0, 0.92)),
+    Strategy("run at 700 W as one at 664 W", claims.claim_cap(664.0, 0.97)),
+    Strategy(
+        "run at 700 W as an open one at 500 W",
+        claims.chain(claims.claim_cap(500.0, 0.9), claims.claim_open_standing),
+    ),
+    Strategy(
+        "LLaMA at 700 W as one at 450 W",
+        claims.claim_cap(450.0, 0.85),
+        base="bf5854",
+        others=("819f2c",),
+    ),
+    *(
+        Strategy(
+            f"readings 9 % lower, slowdown reason {reason:#x}",
+            claims.chain(claims.scale_readings(0.91), claims.set_slowdown(float(reason))),
+        )
+        for reason in (0x2, 0x10, 0x100)
+    ),
+    Strategy(
+        "batch and clocks 9 % higher, readings 3 % lower",
+        claims.chain(
+            claims.multiply_items(1.09),
+            claims.raise_clock(1.09, claims.BOOST_MHZ),
+            claims.scale_readings(0.97),
+        ),
+    ),
+    Strategy(
+        "batch and clocks 4 % higher, readings 4 % lower",
+        claims.chain(
+            claims.multiply_items(1.04),
+            claims.raise_clock(1.04, claims.BOOST_MHZ),
+            claims.scale_readings(0.96),
+        ),
+        why_unseen=UNSEEN_SMALL_STEPS,
+    ),
+    Strategy(
+        "clocks 8 % higher, readings 4 % lower, no more items",
+        claims.chain(claims.raise_clock(1.08, claims.BOOST_MHZ), claims.scale_readings(0.96)),
+    ),
+    Strategy(
+        "tuned as baseline on H100",
+        claims.claim_configuration_of("9d3d13"),
+        base="c76f09",
+        others=(),
+        honest="9d3d13",
+    ),
+    Strategy(
+        "ViT-L/16 in FP8 as bf16",
+        claims.claim_configuration_of("27b965"),
+        base="2e4908",
+        others=("27b965", "ca4866"),
+        honest="27b965",
+    ),
+    Strategy(
+        "server with FP8 cache, an open variant, as tuned",
+        claims.claim_configuration_of("8e3adf"),
+        base="5afeaa",
+        others=("8e3adf", "b27ead"),
+        honest="8e3adf",
+    ),
+    Strategy(
+        "s2d as tuned",
+        claims.claim_configuration_of("85582f"),
+        base="f24a9a",
+        others=("85582f", "648e25"),
+        honest="85582f",
+    ),
+    Strategy(
+        "s2d as tuned, clocks 12 % higher",
+        claims.chain(
+            claims.claim_configuration_of("85582f"), claims.raise_clock(1.12, claims.BOOST_MHZ)
+        ),
+        base="f24a9a",
+        others=("85582f", "648e25"),
+        honest="85582f",
+    ),
+    Strategy(
+        "first rule book without newer evidence, batch and clocks 9 % higher, readings 3 % lower",
+        claims.chain(
+            claims.state_old_rule_book(),
+            claims.multiply_items(1.09),
+            claims.raise_clock(1.09, claims.BOOST_MHZ),
+            claims.scale_readings(0.97),
+        ),
+        base="f24a9a",
+        others=("695f66",),
+    ),
+    Strategy(
+        "the same, dated to the first day of the rule book",
+        claims.chain(
+            claims.state_old_rule_book("2026-11-20"),
+            claims.multiply_items(1.09),
+            claims.raise_clock(1.09, claims.BOOST_MHZ),
+            claims.scale_readings(0.97),
+        ),
+        base="f24a9a",
+        others=("695f66",),
+    ),
+    Strategy("copy with other noise", copies.renew_all_noise(clocks_too=False)),
+    Strategy("copy with other noise and clocks", copies.renew_all_noise(clocks_too=True)),
+    Strategy(
+        "copy with other noise and clocks, 5 % more items",
+        claims.chain(copies.renew_all_noise(clocks_too=True), claims.multiply_items(1.05)),
+        why_unseen=UNSEEN_ITEMS,
+    ),
+    Strategy(
+        "copy with other noise and clocks, 2 % more items, readings 4 % lower",
+        claims.chain(
+            copies.renew_all_noise(clocks_too=True),
+            claims.multiply_items(1.02),
+            claims.scale_readings(0.96),
+        ),
+        why_unseen=UNSEEN_SMALL_STEPS,
+    ),
+    Strategy(
+        "idle second rank with the batches and the utilisation of the first",
+        claims.add_idle_rank,
+        others=("ad8066",),
+    ),
+    *(
+        Strategy(
+            f"readings {percent} % lower, one clock, as an open run",
+            claims.chain(
+                claims.scale_readings(1 - percent / 100),
+                claims.hold_clock(1755.0),
+                claims.claim_open_standing,
+            ),
+        )
+        for percent in (43, 10)
+    ),
+    *(
+        Strategy(
+            f"readings {percent} % lower, one clock, as an open run of own code",
+            claims.chain(
+                claims.scale_readings(1 - percent / 100),
+                claims.hold_clock(1755.0),
+                claims.claim_own_implementation,
+            ),
+            why_unseen=UNSEEN_CEILING,
+        )
+        for percent in (43, 10)
+    ),
 )
