@@ -16,6 +16,7 @@ if TYPE_CHECKING:  # to judge takes no data frames, and loading them takes as lo
     import pandas as pd
 
 READINGS = ("power_mw", "power_avg_mw", "energy_mj")
+POWER = ("power_mw",)
 SENSOR_STEP_MW = 322
 """The step of an H200's power sensor."""
 EIGHTHS = 8
@@ -132,8 +133,13 @@ def shuffle_readings(evidence: EvidenceFrames, seed: int) -> None:
     ]
 
 
-def exchange_readings(evidence: EvidenceFrames, seed: int, accelerator: str | None = None) -> None:
-    """Turn samples into those of a similar run: power readings under load change places with others
+def exchange_readings(
+    evidence: EvidenceFrames,
+    seed: int,
+    accelerator: str | None = None,
+    columns: tuple[str, ...] = POWER,
+) -> None:
+    """Turn samples into those of a similar run: readings under load change places with others
     nearby of the same eighth of a batch, and each is delayed by some nanoseconds. Values, mean,
     steps of the sensor and the course of a batch stay the same. All accelerators, or one."""
     random = np.random.default_rng(seed)
@@ -142,7 +148,7 @@ def exchange_readings(evidence: EvidenceFrames, seed: int, accelerator: str | No
         if accelerator not in (None, uuid):
             continue
         read_ns = rows["read_ns"].to_numpy() + random.integers(0, 1000, len(rows))
-        power_mw = rows["power_mw"].to_numpy(np.float64, copy=True)
+        power_mw = rows["power_mw"].to_numpy(np.float64)
         high = np.flatnonzero(power_mw > np.nanmax(power_mw, initial=0) / 2)
         eighth = np.zeros(len(high))
         if evidence.requests is None:
@@ -152,17 +158,21 @@ def exchange_readings(evidence: EvidenceFrames, seed: int, accelerator: str | No
             eighth = (read_ns[high] - start_ns[batch]) * EIGHTHS // (end_ns - start_ns)[batch]
         block = np.arange(len(high)) // NEARBY
         places = high[np.lexsort((high, eighth, block))]
-        power_mw[places] = power_mw[high[np.lexsort((random.random(len(high)), eighth, block))]]
+        sources = high[np.lexsort((random.random(len(high)), eighth, block))]
         evidence.samples.loc[rows.index, "read_ns"] = read_ns
-        evidence.samples.loc[rows.index, "power_mw"] = power_mw
+        for column in columns:
+            if column in rows:
+                values = rows[column].to_numpy(np.float64, copy=True)
+                values[places] = values[sources]
+                evidence.samples.loc[rows.index, column] = values
 
 
-def renew_noise(evidence: EvidenceFrames, seed: int) -> None:
+def renew_noise(evidence: EvidenceFrames, seed: int, columns: tuple[str, ...] = POWER) -> None:
     """Turn evidence into that of a similar run, as far as its noise goes: other readings and delays
-    (`exchange_readings`), other steps of the energy counter, and for training the batches of each
-    epoch in another order. Means and the ends of epochs stay almost the same."""
+    (`exchange_readings` of the columns), other steps of the energy counter, and for training the
+    batches of each epoch in another order. Means and the ends of epochs stay almost the same."""
     random = np.random.default_rng(seed)
-    exchange_readings(evidence, seed)
+    exchange_readings(evidence, seed, columns=columns)
     evidence.samples["energy_mj"] += np.cumsum(random.integers(0, 20, len(evidence.samples)))
     if evidence.requests is not None:
         return
@@ -180,24 +190,11 @@ def renew_noise(evidence: EvidenceFrames, seed: int) -> None:
             batches.loc[rows.index, "end_ns"] = start_ns + lengths_ns
 
 
-def renew_clocks(evidence: EvidenceFrames, seed: int) -> None:
-    """Let SM clocks and the power of the memory under load change places with others nearby."""
-    random, samples = np.random.default_rng(seed), evidence.samples
-    for _, all_rows in samples.groupby("accelerator", sort=False):
-        rows = all_rows[all_rows["power_mw"] > all_rows["power_mw"].max() / 2]
-        block = np.arange(len(rows)) // NEARBY
-        places = np.lexsort((random.random(len(rows)), block))
-        for column in ("sm_mhz", "mem_power_mw"):
-            if column in samples:
-                samples.loc[rows.index, column] = rows[column].to_numpy()[places]
-
-
 def renew_measurements(evidence: EvidenceFrames, seed: int) -> None:
-    """Turn evidence into that of a similar run: other noise (`renew_noise`) and clocks
-    (`renew_clocks`), and epochs whose length and power differ by some hundredths of a percent. No
-    rule on copies reports it."""
-    renew_noise(evidence, seed)
-    renew_clocks(evidence, seed)
+    """Turn evidence into that of a similar run: other noise (`renew_noise`), also in
+    clocks, and epochs whose length and power differ by some hundredths of a percent. No rule on
+    copies reports it."""
+    renew_noise(evidence, seed, (*POWER, "sm_mhz", "mem_power_mw"))
     random, samples = np.random.default_rng(seed), evidence.samples
     for _, batches in evidence.batches.groupby("epoch"):
         begin_ns, end_ns = int(batches["start_ns"].min()), int(batches["end_ns"].max())
@@ -268,7 +265,7 @@ def add_twin(evidence: EvidenceFrames, node: str | None = None) -> int:
     else:
         evidence.system["nodes"].append({**twin_node, "name": node, "accelerators": [board]})
     result["ranks"].append(
-        {"rank": rank, "node": node or first_rank["node"], "accelerators": [twin]}
+        {**first_rank, "rank": rank, "node": node or first_rank["node"], "accelerators": [twin]}
     )
     result["settings"].update(
         accelerators=result["settings"]["accelerators"] + 1, nodes=len(evidence.system["nodes"])

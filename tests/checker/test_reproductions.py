@@ -18,6 +18,7 @@ from checker.cli import check
 from checker.engine import judge_all
 from checker.verdict import TrustLevel, Verdict
 from rules.testing import tampering as forge
+from rules.testing.cases.across.seed_reused import share_input
 from rules.testing.cases.throughput.beyond_the_usual import scale_items
 from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import slow_down, use_other_boards
@@ -40,6 +41,7 @@ class ReproducedRound:
         evidence = make_other_run(copy_evidence())
         use_other_boards(evidence)
         evidence.result["settings"].update({"seed": 1, **settings})
+        share_input(evidence, copy_evidence())
         evidence.result["reproduces"] = forge.describe_original(self.original)
         rederive(evidence)
         return evidence

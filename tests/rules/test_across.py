@@ -304,7 +304,7 @@ def test_cap_that_another_run_shows_to_be_too_high_to_bind() -> None:
 def make_fingerprints(seed: int) -> Fingerprints:
     """Those of a small run with noise of its own."""
     random = np.random.default_rng(seed)
-    hashes = [np.sort(random.integers(0, 2**64, 90, np.uint64)) for _ in range(4)]
+    hashes = [np.sort(random.integers(0, 2**64, 90, np.uint64)) for _ in range(6)]
     noise = take_noise(random.normal(690, 40, 120), 0)
     return Fingerprints(*hashes, (noise,), (noise,))
 

@@ -68,10 +68,15 @@ def make_copy(name: str = "thief/system/b", **changes: Any) -> RunSummary:
 def test_copy_is_reported_with_what_it_shares() -> None:
     summary, stolen = make_summary("a", 700), make_copy()
     violations = list(rules_by_id()["X102"].judge_round([summary, stolen]))
-    assert [path for path, _ in violations] == 3 * [stolen.path, summary.path]
+    assert [path for path, _ in violations] == 4 * [stolen.path, summary.path]
     assert {finding.found for path, finding in violations if path == summary.path} == {
         f"100% of the sequences of 32 {name} occur in thief/system/b"
-        for name in ("power readings", "delays of readings", "steps of the energy counter")
+        for name in (
+            "power readings",
+            "delays of readings",
+            "steps of the energy counter",
+            "SM clocks",
+        )
     }
 
 

@@ -148,6 +148,9 @@ def test_copy_with_jitter_and_own_times_is_found(path: Path, jitter_w: float) ->
     forgery = copy.deepcopy(read_measured(path))
     set_own_times(forgery)
     add_jitter(forgery, jitter_w)
+    # The clocks are still those of the original.
+    assert report_copy(path, forgery) == {"X102", "X112"}
+    forgery.samples["sm_mhz"] = 1500.0
     assert report_copy(path, forgery) == {"X112"}
 
 
@@ -227,6 +230,7 @@ def test_copied_batches_with_jitter_are_found() -> None:
     forgery.samples["read_ns"] += random.integers(0, 1000, len(power_mw))
     forgery.samples["energy_mj"] = np.cumsum(random.integers(69_000, 71_000, len(power_mw)))
     forgery.batches["end_ns"] -= random.integers(1, 50_000, len(forgery.batches))
+    forgery.samples["sm_mhz"] = 1500.0
     assert report_copy(IRREGULAR, forgery) == {"X112"}
 
 

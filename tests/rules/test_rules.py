@@ -242,7 +242,7 @@ def test_no_rule_breaks_on_evidence_of_right_form(
             list(rule.judge_round([summary])) == [] for rule in round_rules()
         )
         rules = {f.rule for rule in round_rules() for _, f in rule.judge_round([summary, summary])}
-        assert rules <= {"X102", "X103", "X108", "X109", "X112"}
+        assert rules <= {"X102", "X103", "X108", "X109", "X112", "X123"}
 
 
 def list_violations(rule: str, evidence: EvidenceFrames) -> list[str]:
@@ -252,7 +252,7 @@ def list_violations(rule: str, evidence: EvidenceFrames) -> list[str]:
 def test_one_rank_over_both_accelerators_is_judged_like_two_ranks() -> None:
     evidence = copy_evidence()
     result = evidence.result
-    result["ranks"] = [{"rank": 0, "node": "node0", "accelerators": list(UUIDS)}]
+    result["ranks"] = [{**result["ranks"][0], "accelerators": list(UUIDS)}]
     evidence.batches = evidence.batches[evidence.batches["rank"] == 0].reset_index(drop=True)
     rederive(evidence)
     assert all(not list_violations(rule, evidence) for rule in SINGLE)

@@ -40,11 +40,20 @@ from rules.workloads import workloads
 RESNET = workloads()["resnet50-train"]
 
 
-def make_control_row(median_w: float, *boards: str, size: str = "full", **fields: Any) -> ResultRow:
+def make_control_row(
+    median_w: float,
+    *boards: str,
+    size: str = "full",
+    options: dict[str, str] | None = None,
+    **fields: Any,
+) -> ResultRow:
     row = make_run_row(600.0, *boards, workload="burn", standing="control", **fields)
     assert row.provenance is not None
     declaration: Any = SimpleNamespace(
-        size=size, started_at=fields.get("system", ""), run_id=f"burn-{median_w:g}"
+        size=size,
+        started_at=fields.get("system", ""),
+        run_id=f"burn-{median_w:g}",
+        settings=SimpleNamespace(options=options or {}),
     )
     spread = PowerSpread(0, 0, 0, 0, 0, median_w, 0, 0)
     run = replace(row.provenance.run, declaration=declaration, spread=spread)

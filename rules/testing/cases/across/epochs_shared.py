@@ -3,11 +3,10 @@
 from rules.checks.across.epochs_shared import RULE
 from rules.testing.case import pairing
 from rules.testing.frames import EvidenceFrames
-from rules.testing.mutations import move_after, renew_clocks, renew_noise, use_other_boards
+from rules.testing.mutations import POWER, move_after, renew_noise, scale_readings, use_other_boards
 
 
-@pairing(RULE, other_center=True)
-def copy_with_other_noise_in_all_columns(run: EvidenceFrames, other_run: EvidenceFrames) -> None:
+def copy_with_other_noise(run: EvidenceFrames, other_run: EvidenceFrames) -> None:
     """Tables of the other run with other noise, losses, boards and date: the sums over the epochs
     remain."""
     uuids = {
@@ -21,5 +20,17 @@ def copy_with_other_noise_in_all_columns(run: EvidenceFrames, other_run: Evidenc
     run.result["settings"]["batches_per_epoch"] = other_run.result["settings"]["batches_per_epoch"]
     move_after(run, other_run)
     use_other_boards(run)
-    renew_noise(run, 3)
-    renew_clocks(run, 3)
+    renew_noise(run, 3, (*POWER, "sm_mhz", "mem_power_mw"))
+
+
+@pairing(RULE, other_center=True)
+def copy_with_other_noise_in_all_columns(run: EvidenceFrames, other_run: EvidenceFrames) -> None:
+    copy_with_other_noise(run, other_run)
+
+
+@pairing(RULE, other_center=True)
+def copy_with_other_noise_and_two_percent_less_power(
+    run: EvidenceFrames, other_run: EvidenceFrames
+) -> None:
+    copy_with_other_noise(run, other_run)
+    scale_readings(run, 0.98)

@@ -5,7 +5,7 @@ import numpy as np
 from rules.checks.across.repeats_too_equal import RULE
 from rules.testing.case import pairing
 from rules.testing.frames import EvidenceFrames
-from rules.testing.mutations import renew_clocks, renew_noise
+from rules.testing.mutations import POWER, renew_noise
 
 
 def follow_epochs(run: EvidenceFrames, other_run: EvidenceFrames, jitter: float) -> None:
@@ -13,8 +13,7 @@ def follow_epochs(run: EvidenceFrames, other_run: EvidenceFrames, jitter: float)
     batches follow each other as there."""
     random = np.random.default_rng(5)
     run.samples, run.batches = other_run.samples.copy(), other_run.batches.copy()
-    renew_noise(run, 3)
-    renew_clocks(run, 3)
+    renew_noise(run, 3, (*POWER, "sm_mhz", "mem_power_mw"))
     run.samples["power_mw"] += random.integers(-20, 21, len(run.samples))
     lengths_ns = run.batches["end_ns"] - run.batches["start_ns"]
     run.batches["end_ns"] -= (lengths_ns * jitter * random.random(len(lengths_ns))).astype("int64")
