@@ -41,7 +41,12 @@ def test_cap_without_effect_is_told_of_the_lower_cap_and_names_the_other(
 def test_caps_that_are_kept_give_no_finding(submissions: Submissions) -> None:
     for cap_w in (500, 600, 700):
         submissions.add(
-            make_evidence_at_cap(cap_w, power=cap_w / 700, clock=(cap_w / 700) ** 0.5),
+            make_evidence_at_cap(
+                cap_w,
+                power=cap_w / 700,
+                clock=(cap_w / 700) ** 0.5,
+                rate=(cap_w / 700) ** 0.5,
+            ),
             f"cap-of-{cap_w}-w",
         )
     assert not any(collect_findings(submissions.root).values())
@@ -80,13 +85,13 @@ def test_clock_that_was_not_read_is_left_out() -> None:
 def test_work_that_needs_less_than_both_caps_is_no_offence() -> None:
     little = {"mean_power_w_per_accelerator": 0.5}  # 343 W
     idle = [
-        replace(make_summary(name, cap, **little), capped_share=0.005)
+        replace(make_summary(name, cap, **little), held_share=0.005)
         for name, cap in (("a", 500), ("b", 600))
     ]
     assert list_reported(*idle) == []
-    assert list_reported(replace(idle[0], capped_share=0.02), idle[1]) == ["a"]
+    assert list_reported(replace(idle[0], held_share=0.02), idle[1]) == ["a"]
     assert list_reported(replace(idle[0], cap_w=345), idle[1]) == ["a"]
-    assert list_reported(*(replace(summary, capped_share=None) for summary in idle)) == []
+    assert list_reported(*(replace(summary, held_share=None) for summary in idle)) == []
 
 
 @pytest.mark.parametrize(

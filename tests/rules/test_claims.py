@@ -203,8 +203,8 @@ def test_work_is_compared_per_time_and_at_the_known_cap_per_cycle(
         (0.7, 0.8, 700.0, True),
         (0.5, 1.0, 400.0, True),
         (0.5, 0.98, 400.0, True),
-        (0.6, 0.8, 400.0, True),
-        (0.66, 0.8, 400.0, False),
+        (0.55, 0.8, 400.0, True),
+        (0.62, 0.8, 400.0, False),
         (0.8, 0.9, 664.0, True),
     ],
 )

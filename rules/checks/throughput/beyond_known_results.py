@@ -7,8 +7,8 @@ nearest batch size, all per accelerator. The rule reports
 - a throughput that is more than 5 % above the best of them;
 - at a cap within 5 % of theirs, or with a throughput of at least 95 % of the best, items per joule
   that are more than 5 % above the best;
-- at a lower cap, items per joule that are above the best by more than 5 % and by more than any
-  published run of this board gains at that cap;
+- at a lower cap, items per joule that are more than 5 % above the best times the largest saving
+  that was published of this board at that cap;
 - at a cap within 5 % of theirs, items per SM clock cycle that are more than 3 % above the best; or
 - at such a cap and with a throughput of at least 95 % of the best, items per SM clock cycle that
   are more than 3 % below all of them: a clock that is stated too high.
@@ -118,7 +118,7 @@ def _compare(
     if headline.items_per_joule:
         saving = 1.0 if has_known_cap or is_as_fast else find_largest_saving(board, cap_w)
         per_joule = headline.items_per_joule.mean
-        allowed_gain = max(max_gain, saving - 1)
+        allowed_gain = max(1.0, saving) * (1 + max_gain) - 1
         yield from _limit(
             "items_per_joule", per_joule, known.items_per_joule, "items/J", allowed_gain
         )

@@ -44,7 +44,7 @@ def compared(tmp_path_factory: pytest.TempPathFactory, signing_key: Path) -> Com
         submissions.allow(chair, "chair@round.example", 'namespaces="withdrawal@wattmark"')
 
     def add(submissions: Submissions, system: str, run: int, power: float = 1.0) -> Path:
-        evidence = make_altered_run(power=power, name=f"system {system}")
+        evidence = make_altered_run(rate=0.9, power=power, name=f"system {system}")
         return submissions.add(
             evidence, f"20260101T00000{run}Z-resnet50-train-tuned-{system}", system
         )

@@ -15,17 +15,19 @@ from rules.metrics.figures import Estimate, Headline, MeanClocks
 from rules.registry import rules_by_id
 from rules.run_summary import RunSummary, summarize
 from rules.testing.frames import EvidenceFrames
-from rules.testing.mutations import declare_cap
+from rules.testing.mutations import declare_cap, slow_down
 
 POWER = ("power_mw", "power_avg_mw", "energy_mj")
 
 
 def make_evidence_at_cap(
-    cap_w: float, power: float = 1.0, clock: float = 1.0, **settings: Any
+    cap_w: float, power: float = 1.0, clock: float = 1.0, rate: float = 1.0, **settings: Any
 ) -> EvidenceFrames:
-    """A good run under another cap, with its power and its clock as multiples of what they are at
-    700 W."""
+    """A good run under another cap, with its power, clock and throughput as multiples of what they
+    are at 700 W."""
     evidence = make_other_run(copy_evidence(), number=round(cap_w) // 10)
+    if rate != 1:
+        slow_down(evidence, rate)
     for column in POWER:
         evidence.samples[column] = (evidence.samples[column] * power).round()
     evidence.samples["sm_mhz"] = (evidence.samples["sm_mhz"] * clock).round()
