@@ -35,9 +35,9 @@ def check_inputs(
 ) -> None:
     """Raise ValueError for options and files: simulated work takes none."""
     if options or corpus or weights:
-        raise ValueError(
-            f"simulated {workload} takes no --option, --weights or --corpus: leave them out"
-        )
+        is_control = workload in workloads() and workloads()[workload].is_control
+        names = "--input or --side" if is_control else "--option, --weights or --corpus"
+        raise ValueError(f"simulated {workload} takes no {names}: leave them out")
 
 
 def build(job: Job) -> Built:
