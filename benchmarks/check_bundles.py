@@ -41,6 +41,7 @@ REFERENCE = (
 )
 PRINCIPAL = "example@wattmark"
 RUNS_A_SYSTEM = 8
+CLOCKS = ("sm_mhz", "mem_power_mw")
 SECONDS = 360
 """Of the runs that the requirement names."""
 sys.path.insert(0, str(ROOT))
@@ -49,7 +50,6 @@ from checker.judging.cpu import count_cores  # noqa: E402
 from harness.sign import sign  # noqa: E402
 from rules.bundle_format import write as bundle  # noqa: E402
 from rules.bundle_format.files import read_files, unpack  # noqa: E402
-from rules.bundle_format.records import SAMPLE_COLUMNS  # noqa: E402
 from rules.declarations.run import RunDeclaration  # noqa: E402
 from rules.declarations.system import SystemDeclaration  # noqa: E402
 from rules.metrics.figures_json import figures_to_json  # noqa: E402
@@ -57,7 +57,7 @@ from rules.metrics.headline import apply_rule_book  # noqa: E402
 from rules.metrics.parts import split_into_parts  # noqa: E402
 from rules.metrics.run import compute_figures  # noqa: E402
 from rules.testing.frames import EvidenceFrames, read_frames  # noqa: E402
-from rules.testing.mutations import renew_measurements  # noqa: E402
+from rules.testing.mutations import POWER, renew_noise  # noqa: E402
 
 
 def main() -> None:
@@ -209,7 +209,7 @@ def make_run(
     for name in ("idle", "phases", "node_sampling", "node_clocks", "node"):
         evidence.result.pop(name, None)
     evidence.system.pop("meters", None)
-    renew_measurements(evidence, number)
+    renew_noise(evidence, number, (*POWER, *CLOCKS))
     jitter_samples(samples, random)
     begin = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(hours=number)
     took = datetime.fromisoformat(frames.result["ended_at"]) - datetime.fromisoformat(
@@ -221,7 +221,7 @@ def make_run(
         ended_at=f"{begin + took:%Y-%m-%dT%H:%M:%SZ}",
     )
     evidence.result["settings"]["seed"] = number
-    higher = 1 + 1e-3 * random.random()
+    higher = 1 + 0.05 * random.random()
     for epoch in evidence.result["epochs"]:
         epoch["loss"] *= higher
         # Bundles of earlier harnesses have the last loss of an epoch only.
@@ -263,10 +263,11 @@ def rederive(evidence: EvidenceFrames) -> None:
 
 
 def write_samples(path: Path, rows: list[list[str]], samples: pd.DataFrame) -> None:
-    """The rows, with time, power and counter of the samples."""
+    """The rows, with time, power, counter and clocks of the samples."""
     columns = [
-        (SAMPLE_COLUMNS.index(name), samples[name].tolist())
-        for name in ("read_ns", "power_mw", "energy_mj")
+        (rows[0].index(name), samples[name].tolist())
+        for name in ("read_ns", "power_mw", "energy_mj", *CLOCKS)
+        if name in rows[0]
     ]
     lines = [",".join(rows[0])]
     for i, cells in enumerate(rows[1:]):

@@ -198,7 +198,7 @@ def test_calls_of_the_programs_are_found() -> None:
         ("bench-submit run resnet50-train --no-such-option", "No such option"),
         ("bench-submit runn resnet50-train", "no command runn"),
         ("bench-submit run resnet51-train", "no workload resnet51-train"),
-        ("bench-submit burn --precision fp16", "'fp16' is not one of"),
+        ("bench-submit burn --precision fp4", "'fp4' is not one of"),
         ("bench-submit run resnet50-train --gpus none", "not a valid integer"),
         ("bench-submit workloads more", "unexpected arguments: more"),
         ("bench-check --select", "requires an argument"),

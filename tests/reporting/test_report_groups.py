@@ -44,7 +44,7 @@ def test_several_accelerators_stand_beside_one_of_the_same_kind(
 ) -> None:
     many = make_altered_run(name="many")
     one, other = (
-        on_one(make_altered_run(rate=0.95, power=0.9, name="one")),
+        on_one(make_altered_run(rate=0.9, power=0.95, name="one")),
         on_one(convert_to_baseline(make_altered_run(rate=0.5, name="other"))),
     )
     add_all(submissions, many, one, other)
