@@ -151,3 +151,25 @@ def test_the_template_in_full_size_is_the_workload(monkeypatch):
     recorder = OneBatch()
     built.run(recorder)
     assert recorder.told == ["start", "end", 1]
+
+
+def test_the_pruned_example_stays_pruned_after_a_step(monkeypatch):
+    monkeypatch.syspath_prepend(str(TEMPLATE.parent))
+    example = importlib.import_module("pruned_vitl16")
+    networks = []
+
+    def keep_network(*args):
+        networks.append(make_network(*args))
+        return networks[-1]
+
+    make_network = example.make_network
+    monkeypatch.setattr(example, "make_network", keep_network)
+    job = Job("vitl16-train", "tuned", "smoke", 1, 1, "cpu", options={"kept": "0.25"})
+    built = example.build(job)
+    (network,) = networks
+    weight = network.blocks[0].mlp.fc1.weight
+    before = weight.detach().clone()
+    built.run(OneBatch())
+    assert 0.2 < (before != 0).double().mean() < 0.3
+    assert (weight[before == 0] == 0).all() and (weight != before).any()
+    assert built.settings["kept"] == 0.25 and built.precision == "bf16"
