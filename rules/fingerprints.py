@@ -92,13 +92,16 @@ class Fingerprints:
     power_noise: tuple[Noise, ...]
     """By accelerator."""
     duration_noise: tuple[Noise, ...]
-    """By rank. Empty for serving: the windows of its requests are alike in all runs."""
+    """By rank. Empty for serving and for control runs: the windows of requests are alike in all
+    runs, and the products of a control run go round the blocks of the memory alike on all boards.
+    """
 
 
 def take_fingerprints(bundle: Bundle, salt: int) -> Fingerprints:
     """The fingerprints of a run under a salt of 64 bits. Only those under one salt can be
     compared."""
     durations_ns = list(_split_durations(bundle))
+    has_noise = bundle.request_set is None and bundle.standing != "control"
     readings_w = select_readings(bundle)
     tables = [series.samples for series in bundle.series]
     return Fingerprints(
@@ -117,7 +120,7 @@ def take_fingerprints(bundle: Bundle, salt: int) -> Fingerprints:
         power_noise=tuple(take_noise(values, salt) for values in readings_w),
         duration_noise=tuple(
             take_noise(values.astype(np.float64), salt)
-            for values in (durations_ns if bundle.request_set is None else ())
+            for values in (durations_ns if has_noise else ())
         ),
     )
 

@@ -11,6 +11,8 @@ from functools import cached_property
 from pathlib import Path
 from statistics import fmean
 
+import numpy as np
+
 from rules.boards import find_board
 from rules.bundle import Bundle
 from rules.bundle_format.files import read_files
@@ -230,20 +232,32 @@ def render_scaling(runs: Sequence[CommittedRun]) -> str:
 
 def render_control_runs(runs: Sequence[CommittedRun]) -> str:
     heads = (
-        "precision | boards | TFLOP/s in total | W per board | J/TFLOP | TFLOP/J | MFU | SM clock"
+        "precision | inputs | boards | TFLOP/s in total | W per board | J/TFLOP | TFLOP/J | MFU | "
+        "SM clock (5 to 95 %), MHz | samples that name the cap"
     )
     rows = [
         (
             run.bundle.precision,
+            run.bundle.settings.options.get("input", "normal"),
             run.board,
             format_interval(run.headline.items_per_s),
             *list_figures(run),
-            format_clock(run),
+            *describe_clock_limit(run),
         )
         for run in runs
         if run.is_control
     ]
     return render_table(heads.split(" | "), rows)
+
+
+def describe_clock_limit(run: CommittedRun) -> tuple[str, str]:
+    """The range of the SM clock under load, and the share of samples that name the power cap as its
+    limit, over all boards of the run."""
+    clocks_mhz = np.concatenate([series.sm_mhz[series.load] for series in run.bundle.series])
+    ends_mhz = np.nanquantile(clocks_mhz, (0.05, 0.95))
+    low, high = (f"{mhz:,.0f}".replace(",", " ") for mhz in ends_mhz)
+    named = fmean(series.capped_share for series in run.bundle.series)
+    return low if low == high else f"{low} to {high}", f"{named:.1%}".replace("%", " %")
 
 
 def render_serving(runs: Sequence[CommittedRun]) -> str:

@@ -3,9 +3,13 @@
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from rules.boards import BOARDS, CEILING_FALL_MHZ, CLOCK_TOLERANCE_MHZ, find_board
+from rules.bundle import Bundle
+from rules.bundle_format.files import read_files
+from rules.bundle_format.load import read_evidence
 
 PAGE = Path(__file__).parents[2] / "docs" / "measurement.md"
 
@@ -45,3 +49,32 @@ def test_lowest_ceiling_is_below_that_of_zeros_or_of_any_precision(
 def test_board_that_was_not_measured_has_no_ceiling() -> None:
     found = find_board("NVIDIA A100-SXM4-80GB")
     assert found is not None and found.lowest_ceiling_mhz("bf16") is None
+
+
+RUNS = PAGE.parents[1] / "submissions" / "reference"
+BELOW_CAP = 0.9
+FIXED_MHZ = 30
+
+
+def test_committed_control_runs_keep_the_ceilings() -> None:
+    precisions = set()
+    for path in RUNS.glob("*/*-burn-*"):
+        evidence, problems = read_evidence(read_files(path))
+        assert evidence and not problems
+        bundle = Bundle(path, (), evidence)
+        for series in bundle.series:
+            board = find_board(series.name)
+            clocks_mhz = series.sm_mhz[series.load]
+            low_mhz, high_mhz = np.quantile(clocks_mhz, (0.05, 0.95))
+            lowest_mhz = board and board.lowest_ceiling_mhz(bundle.precision)
+            assert board and lowest_mhz and bundle.cap_w
+            if np.nanmean(series.usable_w) > BELOW_CAP * bundle.cap_w:
+                assert high_mhz < lowest_mhz  # the cap is the limit, and the clock moves
+                continue
+            assert high_mhz - low_mhz <= FIXED_MHZ and series.capped_share > 0.99, path.name
+            assert low_mhz > lowest_mhz
+            if bundle.settings.options["input"] == "zeros":
+                precisions.add((board.id, bundle.precision))
+                ceiling_mhz = board.clock_ceilings_mhz[bundle.precision]
+                assert ceiling_mhz <= low_mhz <= ceiling_mhz + FIXED_MHZ, path.name
+    assert precisions == {("H200", p) for p in ("bf16", "fp16", "fp8", "tf32")}

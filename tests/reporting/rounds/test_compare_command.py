@@ -19,7 +19,7 @@ FIRST, SECOND = sorted(H200.glob("*-resnet50-train-tuned-*"))[:2]
 (BASELINE,) = H200.glob("*-resnet50-train-baseline-*")
 (OTHER_WORKLOAD,) = H200.glob("*-vitl16-train-baseline-*")
 (TWO_BOARDS,) = SUBMISSIONS.glob("reference/h200x2/*-resnet50-train-*")
-(CONTROL,) = H200.glob("*-burn-*")
+CONTROL = min(H200.glob("*-burn-*"))
 (REPRODUCTION,) = SUBMISSIONS.glob("reproduction/h200/*-resnet50-train-*")
 
 
