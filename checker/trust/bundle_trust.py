@@ -131,9 +131,13 @@ def establish_trust(
     except Refused as refusal:
         problems += refusal.problems
     records = read_records(contents, authority.keyring, authority.center, accepted_at)
-    # The LOG remembers withdrawals, so that removing the files of one does not revive the bundle.
-    if acceptance and authority.place in log.withdrawn and not records.withdrawal:
-        problems += _missing_withdrawal(log.withdrawn[authority.place])
+    withdrawal = records.withdrawal
+    # The LOG remembers withdrawals, so that neither removing the files of one nor its key revives
+    # the bundle.
+    if acceptance and authority.place in log.withdrawn and not withdrawal:
+        withdrawal = records.withdrawal_set_aside
+        if not withdrawal:
+            problems += _missing_withdrawal(log.withdrawn[authority.place])
     waived, waiver_problems = find_waivers_in_force(
         authority.keyring,
         authority.place,
@@ -146,7 +150,7 @@ def establish_trust(
         problems=(*problems, *records.problems, *waiver_problems),
         signer=submitter,
         reviews=tuple(records.reviews),
-        withdrawal=records.withdrawal,
+        withdrawal=withdrawal,
         manifest_sha256=manifest_sha256,
         keyring=authority.keyring.directory,
         submissions=authority.submissions,

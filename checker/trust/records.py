@@ -2,7 +2,7 @@
 withdrawals."""
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from checker.trust.keyring import Keyring, belongs_to
@@ -19,7 +19,7 @@ from rules.bundle_format.records import (
     WITHDRAWAL_NAMESPACE,
     Json,
 )
-from rules.finding import Problem
+from rules.finding import Problem, Severity
 from rules.rule_ids import (
     KEY_UNDER_TWO_NAMES,
     RECORD_INCOMPLETE,
@@ -27,7 +27,9 @@ from rules.rule_ids import (
     RECORD_OF_ANOTHER_MANIFEST,
     REVIEW_REJECTS,
     REVIEWER_IS_SUBMITTER,
+    SIGNER_EXPIRED,
     SIGNER_NOT_OF_PATH,
+    SIGNER_REVOKED,
     WITHDRAWN_BY_ANOTHER_CENTER,
 )
 
@@ -37,6 +39,9 @@ _KINDS = {
     WITHDRAWAL: (WITHDRAWAL_FORMAT, WITHDRAWAL_NAMESPACE, "withdrawn_by"),
 }
 """Format, namespace and the key of the signer's principal, by kind of record."""
+_KEY_DOES_NOT_COUNT = (SIGNER_NOT_OF_PATH, SIGNER_REVOKED, SIGNER_EXPIRED)
+"""The keyring may change after a record was made. That is no fault of the center whose bundle it
+is."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +71,8 @@ class Records:
     reviews: list[Review] = field(default_factory=list)
     withdrawal: Withdrawal | None = None
     """The first one, None if there is none."""
+    withdrawal_set_aside: Withdrawal | None = None
+    """The first one by another center whose key does not count. It counts if the LOG lists it."""
     problems: list[Problem] = field(default_factory=list)
 
 
@@ -80,7 +87,8 @@ def read_records(
     """Read the records among the files of a bundle (bytes by name) that lies below the directory of
     `center`.
 
-    A key counts if it is valid now, or was at `valid_at`. Raises CheckerError without ssh-keygen.
+    A key counts if it is valid now, or was at `valid_at`. A record by another center whose key does
+    not count is set aside with a note. Raises CheckerError without ssh-keygen.
     """
     records = Records()
     # By the fingerprint of the key.
@@ -107,12 +115,33 @@ def read_records(
                 _check_withdrawal_right(principal, name, keyring, center)
                 # A withdrawal is final, so one is enough. The names are sorted, so it is the same
                 # everywhere.
-                records.withdrawal = records.withdrawal or Withdrawal(
-                    principal, record["withdrawn_at"], record["reason"]
-                )
+                records.withdrawal = records.withdrawal or _make_withdrawal(record)
         except Refused as refusal:
-            records.problems += refusal.problems
+            if belongs_to(principal, center) or any(
+                problem.rule not in _KEY_DOES_NOT_COUNT for problem in refusal.problems
+            ):
+                records.problems += refusal.problems
+                continue
+            records.problems += map(_set_aside, refusal.problems)
+            if kind == WITHDRAWAL:
+                # The document is good, and so is its signature: only the key does not count.
+                name = f"{name}.json"
+                record = read_document(name, contents[name], WITHDRAWAL_FORMAT)
+                records.withdrawal_set_aside = _make_withdrawal(record)
     return records
+
+
+def _make_withdrawal(record: Json) -> Withdrawal:
+    return Withdrawal(record["withdrawn_by"], record["withdrawn_at"], record["reason"])
+
+
+def _set_aside(problem: Problem) -> Problem:
+    violation = replace(
+        problem.violation,
+        message="The statement of the other center does not count. The bundle stands without it.",
+        severity=Severity.NOTE,
+    )
+    return replace(problem, violation=violation)
 
 
 def _read_record(

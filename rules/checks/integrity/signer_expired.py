@@ -5,6 +5,10 @@ Checks that the present time lies between `valid-after` and `valid-before` of th
 `allowed_signers`, if these are given, both in UTC. For a bundle in `submissions/LOG`, the time of
 its acceptance counts as well.
 
+A review or a withdrawal by another center than that of the bundle is set aside with a note: the
+keyring may change after it was made, and the bundle stands without it. A withdrawal that the LOG
+lists stays in force.
+
 ## Why it is bad
 The center limited the time for which it vouches for the key.
 

@@ -8,6 +8,10 @@ with a key that the keyring accepts for it in the namespace `submission@wattmark
 review, withdrawal and waiver that the keyring accepts the key for the signer and for the namespace
 of that role, in a line that names the namespace.
 
+A review or a withdrawal by another center than that of the bundle is set aside with a note: the
+keyring may change after it was made, and the bundle stands without it. A withdrawal that the LOG
+lists stays in force.
+
 ## Why it is bad
 Anyone can create a key and a valid signature. A signature counts only if the key is known to belong
 to the center. The name inside the bundle is no proof, because the author of the bundle chooses it.

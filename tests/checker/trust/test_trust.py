@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -70,6 +71,71 @@ def test_expired_reviewer_counts_where_the_bundle_was_accepted_in_time(
     assert (list_rules(verdict), verdict.reviewers) == ({"I109"}, ())
     forge.write_log(bundle, {"at": "2026-02-01T00:00:00Z"})
     assert judge(bundle).reviewers == (forge.REVIEWER,)
+
+
+CHAIR = "chair@round.example"
+
+
+def _revoke(submissions: Submissions, principal: str) -> None:
+    signers = submissions.root / "keyring" / "allowed_signers"
+    (line,) = (line for line in signers.read_text().splitlines() if line.startswith(principal))
+    key = " ".join(line.split()[-2:])
+    (submissions.root / "keyring" / "revoked_signers").write_text(f"{key}\n")
+
+
+def _remove_line(submissions: Submissions, principal: str) -> None:
+    signers = submissions.root / "keyring" / "allowed_signers"
+    lines = [line for line in signers.read_text().splitlines() if not line.startswith(principal)]
+    signers.write_text("\n".join(lines) + "\n")
+
+
+def _expire(submissions: Submissions, principal: str) -> None:
+    add_option(submissions, 'valid-before="20260101"', principal)
+
+
+@pytest.mark.parametrize(
+    ("rule", "lose"), [("I107", _remove_line), ("I108", _revoke), ("I109", _expire)]
+)
+@pytest.mark.parametrize("is_accepted", [False, True])
+@pytest.mark.parametrize("verdict", ["accept", "reject"])
+def test_statement_of_a_center_whose_key_no_longer_counts_is_set_aside(
+    submissions: Submissions,
+    rule: str,
+    lose: Callable[[Submissions, str], None],
+    is_accepted: bool,
+    verdict: str,
+) -> None:
+    bundle = submissions.add()
+    forge.add_review(bundle, verdict=verdict, comment="half")
+    if is_accepted:
+        forge.write_log(bundle, {"at": "2026-02-01T00:00:00Z"})
+    lose(submissions, forge.REVIEWER)
+    judged = judge_all([submissions.root]).verdicts
+    assert [(v.status, v.reviewers, v.rejecters) for v in judged] == [("pass", (), ())]
+    assert [(f.rule, f.severity) for f in judged[0].findings] == [(rule, Severity.NOTE)]
+    assert "does not count" in judged[0].findings[0].message
+
+
+@pytest.mark.parametrize("lose", [_remove_line, _revoke, _expire])
+def test_withdrawal_in_the_log_outlasts_the_key_of_who_withdrew(
+    submissions: Submissions, lose: Callable[[Submissions, str], None]
+) -> None:
+    bundle = submissions.add()
+    forge.add_withdrawal(bundle, CHAIR, "withdrawal@wattmark")
+    assert judge(bundle).status == "withdrawn"
+    lose(submissions, CHAIR)
+    assert (judge(bundle).status, judge(bundle).withdrawn) == ("pass", "")
+    forge.write_log(bundle, {}, {"event": "withdrawn"})
+    judged = judge(bundle)
+    assert judged.status == "withdrawn" and judged.withdrawn == "The clocks were locked."
+    assert {f.severity for f in judged.findings} == {Severity.NOTE}
+
+
+def test_own_signature_of_a_center_is_never_set_aside(submissions: Submissions) -> None:
+    bundle = submissions.add()
+    forge.add_review(bundle)
+    _revoke(submissions, PRINCIPAL)
+    assert (judge(bundle).status, list_rules(judge(bundle))) == ("fail", {"I108"})
 
 
 def test_rotation(submissions: Submissions, tmp_path: Path) -> None:
