@@ -125,8 +125,8 @@ def read_records(
             records.problems += map(_set_aside, refusal.problems)
             if kind == WITHDRAWAL:
                 # The document is good, and so is its signature: only the key does not count.
-                name = f"{name}.json"
-                record = read_document(name, contents[name], WITHDRAWAL_FORMAT)
+                document = f"{name}.json"
+                record = read_document(document, contents[document], WITHDRAWAL_FORMAT)
                 records.withdrawal_set_aside = _make_withdrawal(record)
     return records
 

@@ -24,6 +24,7 @@ from rules.checks.forensics import (
 from rules.checks.power import capped_far_below_cap
 from rules.copies.readings import find_step_mw
 from rules.finding import Severity
+from rules.known_results import is_held_by_cap
 from rules.metrics.power.series import (
     ENOUGH,
     Series,
@@ -129,9 +130,14 @@ def test_halved_power_with_everything_derived_anew_is_an_error_on_measured_runs(
         forgery.samples[column] = (forgery.samples[column] * 0.5).round()
     rederive(forgery)
     assert rules_by_id()["W119"].severity == Severity.ERROR
-    # Without the cap as the reason for its clock, a board may draw any power.
-    is_capped = make_bundle(forgery).series[0].capped_share >= capped_far_below_cap.CAPPED_SHARE
-    assert list_reporting_rules(forgery) == ({"W119", "W121"} if is_capped else {"W121"})
+    # Without the cap as the reason for its clock, a board may draw any power, and so may one that
+    # runs a submitter's own code with a clock above the ceilings.
+    bundle = make_bundle(forgery)
+    series = bundle.series[0]
+    is_capped = series.capped_share >= capped_far_below_cap.CAPPED_SHARE
+    is_error = is_capped and is_held_by_cap(bundle, series)
+    assert list_reporting_rules(forgery) == ({"W119", "W121"} if is_error else {"W121"})
+    assert is_error == (is_capped and bundle.implementation.sha256 is None)
 
 
 def test_power_a_little_lower_shows_in_the_steps_alone() -> None:

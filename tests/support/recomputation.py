@@ -220,7 +220,8 @@ def compute_precision_row(page: ReportPage, result: Result) -> Numbers:
 
 def list_common(result: Result) -> tuple[object, ...]:
     """What all runs of a sweep over another setting than cap and accelerators have in common."""
-    return (result.center, result.system, result.workload, result.count, result.cap_w)
+    own_code = result.loaded_bundle.result["implementation"].get("sha256")
+    return (result.center, result.system, result.workload, result.count, result.cap_w, own_code)
 
 
 Value = TypeVar("Value", str, float)

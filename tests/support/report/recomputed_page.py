@@ -89,6 +89,8 @@ class ReportPage:
             r
             for r in self.results
             if r.standing == "control" and (r.model, r.cap_w) == (result.model, result.cap_w)
+            # Other inputs and sizes do not load a board fully.
+            if not r.loaded_bundle.result["settings"]["options"]
         ]
         return max(
             controls,
@@ -140,9 +142,11 @@ def list_runs_at_cap(page: ReportPage, result: Result) -> list[Result]:
 
 
 def list_single_settings(page: ReportPage) -> list[list[Result]]:
-    """The repeats of each setting on one accelerator that may win, demo runs left out."""
+    """The repeats of each setting on one accelerator that may win; no demo and control runs."""
     runs = [
-        r for r in page.results if r.bundle and r.may_win and r.count == 1 and r.standing != "demo"
+        r
+        for r in page.results
+        if r.bundle and r.may_win and r.count == 1 and r.standing not in ("demo", "control")
     ]
     settings = {id(join_repeats(page, r)[0]): join_repeats(page, r) for r in runs}
     return list(settings.values())
