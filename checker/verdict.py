@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
+from checker.trust.acceptance_log import parse_version
 from checker.trust.records import Review
 from rules.finding import Finding, Severity
 from rules.registry import rules_by_id
@@ -15,6 +16,9 @@ not fully judged."""
 
 NON_BUNDLE_STANDINGS = ("log", "waiver", "keyring")
 """The standings of files of a round that belong to no bundle."""
+
+ACCEPTANCE_LIFTS_NO_BAR = (1, 11, 0)
+"""The first rule book under which acceptance alone lifts no finding that bars winning."""
 
 
 class TrustLevel(StrEnum):
@@ -121,9 +125,10 @@ class Verdict:
 
         A report gives a bundle with such findings no rank and names none as a winner. It states
         `found` of the findings as the reason. The findings bar nothing once a reviewer accepts the
-        bundle or the LOG lists it, nor if they are waived or notes.
+        bundle, nor if they are waived or notes. Up to rule book 1.10.0, acceptance lifted them too.
         """
-        if self.reviewers or self.accepted:
+        was_lifted = self.accepted and parse_version(self.accepted) < ACCEPTANCE_LIFTS_NO_BAR
+        if self.reviewers or was_lifted:
             return ()
         return tuple(filter(_bars_winning, self.findings))
 

@@ -45,13 +45,16 @@ class LogEntry:
     """The bundle's directory below `submissions/`, with `/` between its parts."""
     manifest_sha256: str
     rules_version: str
+    reason: str = ""
+    """Why the bundle was accepted without a review, or despite findings that bar winning; empty if
+    no reason was needed."""
 
 
 @dataclass(frozen=True)
 class LogLine(LogEntry):
     """A line of the LOG."""
 
-    number: int
+    number: int = 0
     """From 1."""
 
 
@@ -142,7 +145,7 @@ def _parse_line(number: int, raw: bytes, head: str) -> LogLine:
             f"the hash of the line before, {head}",
             "A line was changed, removed, moved or inserted.",
         )
-    stated = {key.name: record[key.name] for key in fields(LogEntry)}
+    stated = {key.name: record[key.name] for key in fields(LogEntry) if key.name in record}
     return LogLine(**stated, number=number)
 
 
@@ -213,6 +216,8 @@ def format_line(previous: str, entry: LogEntry) -> bytes:
     """The line of the LOG for `entry`, after the line with the hash `previous` (`START` for the
     first)."""
     record = {"format": LOG_ENTRY_FORMAT, "previous": previous, **asdict(entry)}
+    if not entry.reason:
+        del record["reason"]
     # `surrogateescape` gives back the bytes of a path that is not UTF-8.
     return (json.dumps(record, ensure_ascii=False) + "\n").encode(errors="surrogateescape")
 

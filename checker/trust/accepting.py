@@ -1,6 +1,6 @@
 """Write into the LOG which bundles are accepted or withdrawn."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,12 +37,14 @@ class AcceptanceOutcome:
     reason: str = ""
 
 
-def accept(paths: Sequence[Path], although_rejected: bool = False) -> list[AcceptanceOutcome]:
+def accept(paths: Sequence[Path], reasons: Mapping[Path, str]) -> list[AcceptanceOutcome]:
     """Judge all submissions, and write into the LOG the bundles at or below `paths` that pass, or
     were withdrawn since they were accepted.
 
-    A bundle that a reviewer rejects is refused, unless `although_rejected`. Returns the outcome for
-    each bundle. Raises StatementError if the LOG cannot be appended to.
+    A bundle that no reviewer accepts, that one rejects, or that has findings which bar winning is
+    refused, unless `reasons` has a reason for its directory. The LOG keeps the reason. Returns the
+    outcome for each bundle. Raises StatementError if the LOG cannot be appended to, or if `reasons`
+    names another directory.
     """
     directories = {find_submissions(path) for path in paths}
     # Each keyring has a LOG of its own.
@@ -61,15 +63,20 @@ def accept(paths: Sequence[Path], although_rejected: bool = False) -> list[Accep
     ]
     if not bundles:
         raise StatementError(f"{paths[0]}: no bundle at or below it")
+    reasons = {path.resolve(): reason for path, reason in reasons.items()}
+    for named in reasons.keys() - {verdict.path for verdict in bundles}:
+        raise StatementError(f"{named}: a reason is for a bundle at or below {paths[0]}")
     # One time for all lines of this acceptance.
     log, now = read_log(submissions), utc_now()
     entries, outcomes = [], []
     for verdict in bundles:
         path = verdict.path.relative_to(submissions).as_posix()
-        outcome, reason = _decide(verdict, path, log, although_rejected)
-        outcomes.append(AcceptanceOutcome(outcome, path, reason))
+        reason = reasons.get(verdict.path, "")
+        outcome, explanation = _decide(verdict, path, log, reason)
+        outcomes.append(AcceptanceOutcome(outcome, path, explanation))
         if outcome in (ACCEPTED, WITHDRAWN):
-            entries.append(LogEntry(now, outcome, path, verdict.manifest_sha256, VERSION))
+            reason = reason if outcome == ACCEPTED else ""
+            entries.append(LogEntry(now, outcome, path, verdict.manifest_sha256, VERSION, reason))
     if entries:
         try:
             append_entries(submissions, log.head, entries)
@@ -95,10 +102,8 @@ def _require_good_log(submissions: Path, verdicts: Sequence[Verdict]) -> None:
         )
 
 
-def _decide(
-    verdict: Verdict, path: str, log: AcceptanceLog, although_rejected: bool
-) -> tuple[str, str]:
-    """The outcome for a bundle, and the reason."""
+def _decide(verdict: Verdict, path: str, log: AcceptanceLog, reason: str) -> tuple[str, str]:
+    """The outcome for a bundle, and why."""
     accepted = log.accepted.get(path)
     if verdict.status == "fail":
         errors = sorted({f.rule for f in verdict.findings if verdict.fails_by(f)})
@@ -112,11 +117,17 @@ def _decide(
         if accepted.manifest_sha256 != verdict.manifest_sha256:
             return REFUSED, "it is another bundle than the accepted one"
         return WITHDRAWN, ""
-    if verdict.rejecters and not although_rejected:
-        reviewers = ", ".join(verdict.rejecters)
-        return (
-            REFUSED,
-            f"rejected by {reviewers}; whoever runs the round may accept it with "
-            "--although-rejected",
-        )
-    return ACCEPTED, ""
+    doubts = "; ".join(_list_doubts(verdict))
+    if doubts and not reason:
+        return REFUSED, f"{doubts}. To accept it all the same: --despite {verdict.path} REASON"
+    return ACCEPTED, f"despite: {doubts}" if doubts else ""
+
+
+def _list_doubts(verdict: Verdict) -> Iterator[str]:
+    """What whoever runs the round has to answer for before the bundle is accepted."""
+    if verdict.rejecters:
+        yield f"rejected by {', '.join(verdict.rejecters)}"
+    elif not verdict.reviewers:
+        yield "no other center has reviewed it"
+    if barring := verdict.findings_that_bar_winning:
+        yield f"it may not win: {', '.join(sorted({finding.rule for finding in barring}))}"

@@ -3,7 +3,7 @@ verify them."""
 
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
@@ -60,6 +60,12 @@ def _check_optional_text(context: click.Context, parameter: click.Parameter, val
     return _check_text(context, parameter, value) if value else ""
 
 
+def _check_reasons(
+    context: click.Context, parameter: click.Parameter, values: Sequence[tuple[Path, str]]
+) -> Mapping[Path, str]:
+    return {path: _check_text(context, parameter, reason) for path, reason in values}
+
+
 @click.command(context_settings=_HELP)
 @_BUNDLE
 @KEY
@@ -67,8 +73,7 @@ def _check_optional_text(context: click.Context, parameter: click.Parameter, val
 @click.option(
     "--verdict",
     type=click.Choice(["accept", "reject"]),
-    default="accept",
-    show_default=True,
+    required=True,
     help="Your verdict on the bundle.",
 )
 @click.option(
@@ -166,14 +171,26 @@ def waive(
 
 @click.command(context_settings=_HELP)
 @_PATHS
-@click.option("--although-rejected", is_flag=True, help="Also accept what a reviewer rejects.")
-def accept(paths: tuple[Path, ...], although_rejected: bool) -> None:
+@click.option(
+    "--despite",
+    "reasons",
+    nargs=2,
+    multiple=True,
+    metavar="BUNDLE REASON",
+    type=(click.Path(exists=True, file_okay=False, path_type=Path), str),
+    callback=_check_reasons,
+    help="Also accept BUNDLE, for REASON, although nobody has reviewed it, a reviewer rejects it "
+    "or it may not win. The LOG keeps the reason. May be repeated.",
+)
+def accept(paths: tuple[Path, ...], reasons: Mapping[Path, str]) -> None:
     """Write into submissions/LOG each bundle at or below PATH... that passes or was withdrawn.
 
     The command judges all submissions, since some rules compare them. It refuses bundles that fail,
-    and those that a reviewer rejects. Exits with 1 if any bundle at or below PATH... is refused.
+    that no center has reviewed, that a reviewer rejects, and that have findings which bar winning.
+    Acceptance lifts none of these findings. Exits with 1 if any bundle at or below PATH... is
+    refused.
     """
-    outcomes = _run(lambda: accepting.accept(paths, although_rejected))
+    outcomes = _run(lambda: accepting.accept(paths, reasons))
     for outcome in outcomes:
         if outcome.outcome != accepting.UNCHANGED:
             reason = f": {outcome.reason}" if outcome.reason else ""

@@ -126,7 +126,8 @@ def test_result_far_better_than_all_others_wins_nothing_until_it_is_reviewed() -
     rejected = replace(REVIEW, verdict="reject")
     assert make_verdict(better, reviews=(rejected,)).findings_that_bar_winning == (better,)
     assert make_verdict(better, reviews=(REVIEW,)).findings_that_bar_winning == ()
-    assert make_verdict(better, accepted="1.5.0").findings_that_bar_winning == ()
+    assert make_verdict(better, accepted="1.10.0").findings_that_bar_winning == ()
+    assert make_verdict(better, accepted="1.11.0").findings_that_bar_winning == (better,)
     for lifted in (
         replace(better, waived="waivers/a.json"),
         replace(better, severity=Severity.NOTE),

@@ -258,10 +258,13 @@ def test_round_is_reviewed_accepted_and_reported_outside_a_clone(user: User) -> 
     user.run("bench-submit", "reproduce", bundle, "--out", "submissions/beta/h200")
     (reproduction,) = user.directory.glob("submissions/beta/h200/*/")
     user.run("bench-submit", "sign", reproduction, *BY_BETA)
-    assert "reviewed (accept)" in user.run("bench-check", "review", bundle, *BY_BETA)
+    assert "reviewed (accept)" in user.run(
+        "bench-check", "review", bundle, "--verdict", "accept", *BY_BETA
+    )
     waive = ("waive", "M113", "submissions/alpha", *BY_BETA, "--reason", "a test")
     assert "waived: " in user.run("bench-check", *waive)
-    assert "3 written to the LOG" in user.run("bench-check", "accept", "submissions")
+    despite = [word for path in (swept, reproduction) for word in ("--despite", path, "a test")]
+    assert "3 written to the LOG" in user.run("bench-check", "accept", "submissions", *despite)
     assert "3 lines, head " in user.run("bench-check", "log", "head", "submissions")
     report = (
         "submissions",

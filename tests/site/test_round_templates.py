@@ -75,7 +75,9 @@ def two_centers(tmp_path_factory: pytest.TempPathFactory) -> TwoCenters:
     (bundle,) = (submissions / "cheat" / "h200").iterdir()
     review = ("--key", keys[REVIEWER], "--principal", REVIEWER)
     run_command("review", bundle, *review, "--verdict", "accept", "--comment", "Fits the board.")
-    assert run_command("accept", submissions).exit_code == 0
+    (honest,) = (submissions / "honest" / "h200").iterdir()
+    despite = ("--despite", honest, "It is the only one.")
+    assert run_command("accept", submissions, *despite).exit_code == 0
     repository = make_round_repository(scratch, submissions)
     return TwoCenters(repository, keys, to_submit)
 
@@ -200,7 +202,7 @@ def test_reviews_and_withdrawals_are_files_that_a_pull_request_may_add(two_cente
         arguments = ("--key", key, "--principal", principal, *options)
         return lambda clone: run_command(command, clone / bundle, *arguments)
 
-    review = sign("review", REVIEWER, ROUND, "--comment", "Fits the board.")
+    review = sign("review", REVIEWER, ROUND, "--verdict", "accept", "--comment", "Fits the board.")
     withdraw = sign("withdraw", HONEST, ROUND, "--reason", "Another job ran on the node.")
 
     head = repository.open_pull_request(review)

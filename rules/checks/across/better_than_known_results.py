@@ -8,7 +8,8 @@ rule reports a run whose throughput is more than 10 % higher, or whose energy pe
 some of these runs, only those count: two centers that agree on a claim must not vouch for each
 other.
 
-A run with this finding wins no comparison until a reviewer accepts it or the LOG lists it.
+A run with this finding wins no comparison until a center reviews and accepts it or the rule is
+waived.
 
 ## Why it is bad
 One board under one cap does about the same work with the same energy. A result far ahead of all

@@ -11,7 +11,8 @@ bundles that are checked together:
   known results, so that the saving is seen. It may be no more than 1 % above that of any published
   run of this kind of board at the cap.
 
-A run with this finding wins no comparison until a reviewer accepts it or the LOG lists it.
+A run with this finding wins no comparison until a center reviews and accepts it or the rule is
+waived.
 
 ## Why it is bad
 It is no offence. But a run at 700 W whose readings are lowered looks like a run at a lower cap, and

@@ -7,7 +7,8 @@ reports a run if one of its two series differs from that of another run by less 
 deviations (root mean squares, at least eight epochs, the smaller deviations of the two). Of two
 bundles, it reports the same one as X102. X109 compares the repeats of one center more closely.
 
-A run with this finding wins no comparison until a reviewer accepts it or the LOG lists it.
+A run with this finding wins no comparison until a center reviews and accepts it or the rule is
+waived.
 
 ## Why it is bad
 Epochs scatter, and scatter does not repeat. A copy whose readings, delays and batches got new noise

@@ -23,7 +23,8 @@ the durations are skipped: the products of a control run go round the memory ali
 and two honest ones had a correlation of 0.65. Of two bundles, the rule reports the same one as
 X102.
 
-A run with this finding wins no comparison until a reviewer accepts it or the LOG lists it.
+A run with this finding wins no comparison until a center reviews and accepts it or the rule is
+waived.
 
 ## Why it is bad
 Noise does not repeat. A copy that was shifted, scaled, rounded or disturbed by some watts keeps

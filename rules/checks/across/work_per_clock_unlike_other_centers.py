@@ -12,7 +12,8 @@ another center suffices; with two centers the rule reports the runs of both. If 
 of the runs of other centers, only those count: centers that agree on a claim must not outvote an
 accepted run. Runs whose clock was not read are skipped.
 
-A run with this finding wins no comparison until a reviewer accepts it or the LOG lists it.
+A run with this finding wins no comparison until a center reviews and accepts it or the rule is
+waived.
 
 ## Why it is bad
 Temperature, board and cap change the clock, and the throughput follows it. The work that a board

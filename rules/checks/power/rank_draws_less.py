@@ -5,7 +5,8 @@ Compares, in closed, open and control runs that train or compute products on sev
 kind, the mean power of each board over the scored epochs with the median of all of them. The rule
 reports a board below 75 % of the median of at least three boards, or of the higher one of two.
 
-A run with this finding wins no comparison until a reviewer accepts it or the LOG lists it.
+A run with this finding wins no comparison until a center reviews and accepts it or the rule is
+waived.
 
 ## Why it is bad
 All ranks do equal work, so their boards draw nearly equal power. A board that draws far less did

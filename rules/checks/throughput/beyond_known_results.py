@@ -18,8 +18,8 @@ Open runs, and variants without a committed result, are compared with the best o
 batch sizes, with limits of 10 and 5 %. T124 reports what has no committed result, and X122 caps
 without a known result.
 
-A run with this finding wins no comparison until a reviewer accepts it or the LOG lists it. X114 and
-X115 make the same comparisons with the other runs of a round.
+A run with this finding wins no comparison until a center reviews and accepts it or the rule is
+waived. X114 and X115 make the same comparisons with the other runs of a round.
 
 ## Why it is bad
 A result far ahead of all others is more often a mistake or a false claim than a discovery: another

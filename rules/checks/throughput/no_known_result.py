@@ -7,8 +7,8 @@ Looks up a run in full size among the committed results. The rule reports
 - closed runs whose variant has none on these boards;
 - open runs in a precision that no committed result of the workload on these boards has.
 
-A run with this finding wins no comparison until a reviewer accepts it or the LOG lists it. X122
-does the same for caps.
+A run with this finding wins no comparison until a center reviews and accepts it or the rule is
+waived. X122 does the same for caps.
 
 ## Why it is bad
 It is no offence. But nothing close bounds such a claim, and for a board that the rule book does not

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from conftest import PRINCIPAL, Submissions, make_key
-from support.rounds.trust import list_rules, make_second_run, run_command
+from support.rounds.trust import accept, list_rules, make_second_run
 
 from checker.engine import judge, judge_all
 from harness.cli import main
@@ -38,7 +38,7 @@ def test_unsafe_name_refuses_its_bundle_and_blocks_no_other(
     )
     verdict = judge(bundle)
     assert (verdict.status, list_rules(verdict)) == ("fail", {"S110"})
-    result = run_command("accept", submissions.root)
+    result = accept(submissions.root)
     assert "1 written to the LOG, 1 refused" in result.output
     assert good.name in (submissions.root / "LOG").read_text()
 

@@ -10,7 +10,13 @@ import pytest
 from click.testing import CliRunner
 from conftest import PRINCIPAL, copy_evidence, make_key
 from support.report.html import restore_folds
-from support.rounds.trust import TrustRound, delay_samples, make_second_run, run_command
+from support.rounds.trust import (
+    TrustRound,
+    accept,
+    delay_samples,
+    make_second_run,
+    run_command,
+)
 from support.rounds.trust import a_round as a_round
 
 from checker import cli
@@ -198,7 +204,7 @@ def test_waivers_that_would_not_count_are_refused(a_round: TrustRound) -> None:
 def test_accept_writes_what_passes_and_is_done_once(a_round: TrustRound) -> None:
     good_bundle = a_round.tree.add(run_id="good-bundle")
     bad_bundle = a_round.tree.add(delay_samples(make_second_run()), run_id="bad-bundle")
-    result = run_command("accept", a_round.tree.root)
+    result = accept(a_round.tree.root)
     assert result.exit_code == 1
     assert (
         "accepted: example/h200x2/good-bundle" in result.output
@@ -206,34 +212,29 @@ def test_accept_writes_what_passes_and_is_done_once(a_round: TrustRound) -> None
     )
     log = (a_round.tree.root / "LOG").read_bytes()
     assert [v.accepted for v in judge_all([a_round.tree.root]).verdicts] == ["", VERSION]
-    assert (
-        run_command("accept", good_bundle).output
-        == "0 written to the LOG, 0 refused, 1 already in the LOG\n"
-    )
+    assert accept(good_bundle).output == "0 written to the LOG, 0 refused, 1 already in the LOG\n"
     assert (a_round.tree.root / "LOG").read_bytes() == log
     shutil.rmtree(bad_bundle)
     a_round.withdraw(good_bundle)
-    assert (
-        "withdrawn: example/h200x2/good-bundle" in run_command("accept", a_round.tree.root).output
-    )
+    assert "withdrawn: example/h200x2/good-bundle" in accept(a_round.tree.root).output
     assert (a_round.tree.root / "LOG").read_bytes().startswith(log)
     assert read_log(a_round.tree.root).lines == 2
     assert (
-        run_command("accept", a_round.tree.root).output
+        accept(a_round.tree.root).output
         == "0 written to the LOG, 0 refused, 1 already in the LOG\n"
     )
 
 
 def test_accept_refuses_another_bundle_in_the_same_place(a_round: TrustRound) -> None:
     bundle = a_round.tree.add(run_id="good-bundle")
-    assert run_command("accept", bundle).exit_code == 0
+    assert accept(bundle).exit_code == 0
     shutil.rmtree(bundle)
     a_round.tree.add(make_second_run(), run_id="good-bundle")
-    result = run_command("accept", bundle)
+    result = accept(bundle)
     assert result.exit_code == 1 and "it fails: I119" in result.output
     shutil.rmtree(bundle)
     a_round.tree.add(run_id="another-bundle")
-    result = run_command("accept", a_round.tree.root)
+    result = accept(a_round.tree.root)
     assert (
         result.exit_code == 1
         and "nothing is accepted while it is broken" in result.output
@@ -243,22 +244,22 @@ def test_accept_refuses_another_bundle_in_the_same_place(a_round: TrustRound) ->
 
 def test_accept_needs_a_whole_log_and_a_keyring(a_round: TrustRound, tmp_path: Path) -> None:
     bundle = a_round.tree.add()
-    run_command("accept", bundle)
+    accept(bundle)
     log = a_round.tree.root / "LOG"
     log.write_bytes(log.read_bytes()[:100])
-    result = run_command("accept", bundle)
+    result = accept(bundle)
     assert (
         result.exit_code == 1
         and "The LOG was cut here" in result.output
         and log.stat().st_size == 100
     )
     (tmp_path / "empty").mkdir()
-    assert "no bundle at or below it" in run_command("accept", tmp_path / "empty").output
+    assert "no bundle at or below it" in accept(tmp_path / "empty").output
     shutil.copytree(bundle, tmp_path / "moved")
-    output = run_command("accept", tmp_path / "moved").output
+    output = accept(tmp_path / "moved").output
     assert "moved: I110: no keyring" in output
     log.unlink()
-    assert "no bundle at or below it" in run_command("accept", a_round.tree.keyring).output
+    assert "no bundle at or below it" in accept(a_round.tree.keyring).output
 
 
 def test_verify_reads_no_evidence_and_prints_the_head(a_round: TrustRound) -> None:
@@ -278,7 +279,7 @@ def test_verify_reads_no_evidence_and_prints_the_head(a_round: TrustRound) -> No
 def test_verify_notices(a_round: TrustRound, spoil: str) -> None:
     bundle = a_round.tree.add()
     a_round.review(bundle)
-    run_command("accept", bundle)
+    accept(bundle)
     path = {
         "evidence": bundle / "samples.csv.gz",
         "manifest": bundle / "MANIFEST.json",
@@ -316,7 +317,7 @@ def test_whatever_is_named_is_answered_without_a_traceback(
         assert run_command("verify", path).exit_code in (0, 1)
         assert a_round.review(path).exit_code == 1
         assert a_round.withdraw(path).exit_code == 1 or path == hidden
-        assert run_command("accept", path).exit_code == 1
+        assert accept(path).exit_code == 1
 
 
 def test_report_shows_who_stands_behind_a_row_and_what_was_withdrawn(

@@ -7,7 +7,15 @@ from pathlib import Path
 
 import pytest
 from conftest import PRINCIPAL, Submissions, copy_evidence, make_key
-from support.rounds.trust import TrustRound, delay_samples, list_rules, make_second_run, run_command
+from support.bundles import rederive
+from support.rounds.trust import (
+    TrustRound,
+    accept,
+    delay_samples,
+    list_rules,
+    make_second_run,
+    run_command,
+)
 from support.rounds.trust import a_round as a_round
 from support.signatures import sign_content
 
@@ -15,10 +23,13 @@ from checker.engine import judge, judge_all
 from checker.formats.json import render
 from checker.selection import RoundView
 from checker.trust.acceptance_log import read_log
+from rules import VERSION
 from rules.finding import Severity
 from rules.registry import rules_by_id
 from rules.rule import FormRule
 from rules.testing import tampering as forge
+from rules.testing.cases.throughput import no_known_result
+from rules.testing.frames import EvidenceFrames
 
 DOCS = Path(__file__).parents[3] / "docs"
 WHY = "Half of the watts are missing.\n" + "See the second epoch. " * 40
@@ -208,19 +219,67 @@ def test_comments_are_shown_whole(a_round: TrustRound) -> None:
     ]
 
 
-def test_what_is_rejected_is_accepted_only_on_purpose(a_round: TrustRound) -> None:
-    bundle = a_round.tree.add()
-    reject(a_round, bundle)
-    result = run_command("accept", bundle)
-    assert (
-        result.exit_code == 1
-        and "rejected by alice@elsewhere.org" in result.output
-        and "--although-rejected" in result.output
-    )
-    assert read_log(a_round.tree.root).lines == 0
-    assert run_command("accept", bundle, "--although-rejected").exit_code == 0
-    assert read_log(a_round.tree.root).lines == 1
+def make_run_on_unknown_board() -> EvidenceFrames:
+    """A run that passes, and that T124 keeps from winning."""
+    evidence = make_second_run()
+    no_known_result.rename_boards(evidence, "NVIDIA A30")
+    rederive(evidence)
+    return evidence
+
+
+REASON = "The center showed us the meter."
+
+
+@pytest.mark.parametrize("doubt", ["no review", "rejected", "may not win"])
+def test_what_is_in_doubt_is_accepted_only_for_a_reason_that_the_log_keeps(
+    a_round: TrustRound, doubt: str
+) -> None:
+    first = a_round.tree.add(run_id="first-bundle")
+    a_round.review(first)
+    bundle = a_round.tree.add(make_second_run(), run_id="second-bundle")
+    says = "no other center has reviewed it"
+    if doubt == "rejected":
+        reject(a_round, bundle)
+        says = "rejected by alice@elsewhere.org"
+    if doubt == "may not win":
+        shutil.rmtree(bundle)
+        bundle = a_round.tree.add(make_run_on_unknown_board(), run_id="second-bundle")
+        says = "no other center has reviewed it; it may not win: T124"
+    result = run_command("accept", a_round.tree.root)
+    assert result.exit_code == 1 and says in result.output, result.output
+    assert "accepted: example/h200x2/first-bundle" in result.output
+    assert f"--despite {bundle} REASON" in result.output
+    assert list(read_log(a_round.tree.root).accepted) == ["example/h200x2/first-bundle"]
+    assert run_command("accept", bundle, "--despite", bundle, " ").exit_code == 2
+    result = run_command("accept", a_round.tree.root, "--despite", bundle, REASON)
+    assert result.exit_code == 0 and f"second-bundle: despite: {says}" in result.output
+    line = read_log(a_round.tree.root).accepted["example/h200x2/second-bundle"]
+    assert (line.number, line.reason) == (2, REASON)
+    assert read_log(a_round.tree.root).accepted["example/h200x2/first-bundle"].reason == ""
     assert run_command("accept", bundle).exit_code == 0, "what is accepted stays so"
+    verdict = judge(bundle)
+    assert verdict.accepted == VERSION
+    assert bool(verdict.findings_that_bar_winning) == (doubt == "may not win")
+
+
+def test_acceptance_under_an_older_rule_book_still_lifts_what_bars_winning(
+    submissions: Submissions,
+) -> None:
+    evidence = make_run_on_unknown_board()
+    evidence.result["rules_version"] = "1.10.0"
+    bundle = submissions.add(evidence)
+    assert {f.rule for f in judge(bundle).findings_that_bar_winning} == {"T124"}
+    forge.write_log(bundle, {"rules_version": "1.10.0"})
+    assert judge(bundle).accepted == "1.10.0"
+    assert judge(bundle).findings_that_bar_winning == ()
+
+
+def test_reason_for_a_bundle_elsewhere_is_refused(a_round: TrustRound, tmp_path: Path) -> None:
+    bundle = a_round.tree.add()
+    (tmp_path / "elsewhere").mkdir()
+    result = run_command("accept", bundle, "--despite", tmp_path / "elsewhere", REASON)
+    assert result.exit_code == 1 and "a reason is for a bundle" in result.output
+    assert read_log(a_round.tree.root).lines == 0
 
 
 def test_rejection_that_does_not_count_keeps_nobody_out(a_round: TrustRound) -> None:
@@ -255,7 +314,7 @@ def test_what_was_withdrawn_before_refuses_nothing(a_round: TrustRound) -> None:
         "1 written to the LOG, 0 refused, 1 left out",
         "0 written to the LOG, 0 refused, 1 left out, 1 already in the LOG",
     ):
-        result = run_command("accept", a_round.tree.root)
+        result = accept(a_round.tree.root)
         assert result.exit_code == 0, result.output
         assert (
             "left out: example/h200x2/withdrawn-bundle: it was withdrawn before it was accepted"

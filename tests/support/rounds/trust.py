@@ -68,9 +68,9 @@ class TrustRound:
         principal: str = "alice@elsewhere.org",
         key: Path | None = None,
     ) -> Result:
-        return run_command(
-            "review", bundle, "--key", key or self.reviewer, "--principal", principal, *options
-        )
+        signed = ("--key", key or self.reviewer, "--principal", principal)
+        verdict = () if "--verdict" in options else ("--verdict", "accept")
+        return run_command("review", bundle, *signed, *verdict, *options)
 
     def withdraw(
         self, bundle: Path, principal: str = "chair@round.example", key: Path | None = None
@@ -105,6 +105,13 @@ class TrustRound:
             "It is known.",
             *options,
         )
+
+
+def accept(*paths: Path) -> Result:
+    """Accept the bundles at or below the paths, also without a review."""
+    bundles = {manifest.parent for path in paths for manifest in path.rglob("MANIFEST.json")}
+    reasons = [word for bundle in sorted(bundles) for word in ("--despite", bundle, "A test.")]
+    return run_command("accept", *paths, *reasons)
 
 
 def run_command(command: str, *arguments: str | Path) -> Result:
