@@ -1,7 +1,6 @@
 """Checks and reads the inputs of a submitter before a run: options, a text to train on, its
 tokenizer and a checkpoint."""
 
-import hashlib
 from array import array
 from pathlib import Path
 
@@ -110,9 +109,3 @@ def check_weights(path: str, model: nn.Module) -> None:
             f"{stored_shapes.get(name, 'missing')}, the model's is "
             f"{shapes.get(name, 'not there')})"
         )
-
-
-def hash_file(path: str) -> str:
-    """Return the SHA-256 of a file's bytes, as hexadecimal digits."""
-    with Path(path).open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -42,7 +42,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, IterableDataset
 from torchmetrics.aggregation import RunningMean
 
-from reference.inputs import check_inputs, check_weights, hash_file, load_corpus_batches
+from reference.inputs import check_inputs, check_weights, load_corpus_batches
 from reference.litgpt_model import (
     Bf16,
     checkpoint_by_block,
@@ -53,6 +53,7 @@ from reference.litgpt_model import (
 )
 from reference.training import Settings, hash_first_samples
 from rules.contract import Built, Job, Recorder
+from rules.input_hash import hash_file
 from rules.workloads import workloads
 
 SMOKE_LAYER = {

@@ -28,7 +28,6 @@ model and takes its share of the requests. With `tp` each holds a part of every 
 """
 
 import asyncio
-import hashlib
 import json
 import math
 import re
@@ -43,6 +42,7 @@ import aiohttp
 from reference.sglang_server import DIRECT, read_memory_bytes, run_server
 from reference.training import Settings
 from rules.contract import Built, Job, Load, Progress, Request
+from rules.input_hash import CHECKPOINT_PATTERN, hash_input
 from rules.workloads import workloads
 
 LLAMA3_8B = {
@@ -296,19 +296,13 @@ def hash_checkpoint(checkpoint: Path, config: dict[str, Any]) -> str:
     Raises ValueError if there are no such files, or if they are quantised or of a model of another
     shape.
     """
-    files = sorted(checkpoint.glob("*.safetensors"))
     config_file = checkpoint / "config.json"
-    if not files or not config_file.is_file():
+    if not any(checkpoint.glob(CHECKPOINT_PATTERN)) or not config_file.is_file():
         raise ValueError(
             f"weights {checkpoint}: give a folder that holds config.json and *.safetensors files"
         )
     check_checkpoint_config(config_file, config)
-    digest = hashlib.sha256()
-    for file in files:
-        with file.open("rb") as content:
-            while chunk := content.read(1 << 24):
-                digest.update(chunk)
-    return digest.hexdigest()
+    return hash_input(checkpoint)
 
 
 def check_checkpoint_config(config_file: Path, config: dict[str, Any]) -> None:

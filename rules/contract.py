@@ -156,6 +156,7 @@ class Built:
     """Hash of a part of the synthetic input, which follows from the seed, on this rank. Runs of one
     configuration and seed have equal hashes."""
     corpus_sha256: str | None = None
-    """SHA-256 of the file `Job.corpus` if the model is trained on it."""
+    """SHA-256 of the file `Job.corpus` if the model is trained on it (`rules.input_hash`)."""
     weights_sha256: str | None = None
-    """SHA-256 of the checkpoint `Job.weights` if it is loaded."""
+    """SHA-256 of the checkpoint `Job.weights` if it is loaded (`rules.input_hash.hash_input`). Runs
+    with another one are no repeats."""

@@ -1,6 +1,5 @@
 """Makes the plan of a run from the request and the machine."""
 
-import hashlib
 import importlib.util
 import math
 import os
@@ -18,6 +17,7 @@ from harness.simulation import work as simulated_work
 from harness.slurm.job import SlurmJob, SlurmJobError, read_job
 from rules.bundle_format.records import Json
 from rules.contract import RequestSet
+from rules.input_hash import hash_file, hash_input
 from rules.protocol import CURRENT, PROTOCOLS
 from rules.workloads import Workload, workloads
 
@@ -165,8 +165,7 @@ def _check_same_file(option: str, path: str | None, sha256: str | None) -> None:
         raise PlanError(f"{option}: the original read a file with SHA-256 {sha256}; name it")
     if path is not None and sha256 is None:
         raise PlanError(f"{option} {path}: the original read no such file; leave out {option}")
-    # A server hashes the files of a checkpoint directory in its own way; the check compares that.
-    if path is not None and Path(path).is_file() and hash_file(Path(path)) != sha256:
+    if path is not None and hash_input(path) != sha256:
         raise PlanError(
             f"{option} {path}: this is not the file of the original, whose SHA-256 is {sha256}"
         )
@@ -312,11 +311,6 @@ def find_implementation(name: str | None, workload: Workload) -> tuple[str, str 
             "directory on PYTHONPATH"
         )
     return name, hash_file(Path(spec.origin))
-
-
-def hash_file(path: Path) -> str:
-    """Return the SHA-256 of a file. Raises OSError."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _make_request_set(

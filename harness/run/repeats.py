@@ -7,13 +7,14 @@ interval is over runs on the same accelerators: it does not contain the differen
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
 from checker.engine import judge
 from harness.run import command
 from harness.run.plan import Plan, PlanError, RunRequest
 from harness.run.run_directory import STATE_FILE
+from harness.run.settings import describe_plan, describe_run
 from rules.bundle_format.records import Json
 from rules.declarations.run import RunDeclaration
 from rules.declarations.system import EnvironmentDeclaration
@@ -137,7 +138,7 @@ def find_repeats(plan: Plan, out: Path) -> dict[int, float]:
 def explain_others(plan: Plan, out: Path) -> Iterator[str]:
     """Yield why bundles of the same workload in `out` are no repeats."""
     for path, _, differences in compare_bundles(plan, out):
-        if differences and "workload" not in differences:
+        if differences and not {"workload", "size", "standing"} & {*differences}:
             yield f"{path}: does not count, because it differs in: {', '.join(differences)}"
 
 
@@ -164,37 +165,20 @@ def compare_bundles(plan: Plan, out: Path) -> Iterator[tuple[Path, Json, list[st
 
 def _describe_plan(plan: Plan) -> Iterator[tuple[str, object]]:
     """What the repeats of a run have in common, by name."""
-    yield "workload", (plan.workload, plan.size, plan.standing)
-    yield "implementation", (plan.implementation, plan.implementation_sha256, plan.variant)
-    yield "source", plan.source_sha256
-    yield "meter", plan.meter
+    yield from describe_plan(plan)
+    yield "standing", plan.standing
     yield "accelerators", sorted(device.uuid for device in plan.devices)
-    yield "cap and clock", (plan.cap_w, plan.sm_clock_mhz)
-    yield "batch size", plan.batch_size
-    yield "epoch", plan.epoch_s
-    yield "options", dict(plan.options)
-    yield "requests", plan.requests and asdict(plan.requests)
-    yield "weights", plan.weights is None
-    yield "corpus", plan.corpus is None
+    yield "cap_w", plan.cap_w
 
 
 def _describe_result(
     run: RunDeclaration, environment: EnvironmentDeclaration
 ) -> Iterator[tuple[str, object]]:
     """The same of a finished run."""
-    implementation, settings = run.implementation, run.settings
-    yield "workload", (run.workload, run.size, run.standing)
-    yield "implementation", (implementation.name, implementation.sha256, implementation.variant)
-    yield "source", environment.source_sha256
-    yield "meter", run.sampling.meter
+    yield from describe_run(run, environment)
+    yield "standing", run.standing
     yield "accelerators", sorted(uuid for rank in run.ranks for uuid in rank.accelerators)
-    yield "cap and clock", (run.power.cap_w, run.power.sm_clock_mhz)
-    yield "batch size", settings.batch_size
-    yield "epoch", settings.epoch_target_s
-    yield "options", dict(settings.options or {})
-    yield "requests", settings.requests and asdict(settings.requests)
-    yield "weights", settings.weights == "seeded"
-    yield "corpus", settings.corpus_sha256 is None
+    yield "cap_w", run.power.cap_w
 
 
 def find_unfinished(plan: Plan, out: Path, seed: int) -> Path | None:
@@ -212,9 +196,11 @@ def find_unfinished(plan: Plan, out: Path, seed: int) -> Path | None:
 
 def is_repeat(unfinished: Plan, plan: Plan) -> bool:
     """Whether an unfinished run repeats the plan with the same seed."""
-    return unfinished.seed == plan.seed and dict(_describe_plan(unfinished)) == dict(
-        _describe_plan(plan)
-    )
+    try:
+        described = dict(_describe_plan(unfinished))
+    except PlanError:  # a file of the unfinished run is gone
+        return False
+    return unfinished.seed == plan.seed and described == dict(_describe_plan(plan))
 
 
 def _read(path: Path) -> Json:

@@ -3,7 +3,6 @@ not need."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 
 from checker.engine import judge, judge_all
@@ -12,6 +11,7 @@ from harness.power.source import Device
 from harness.run import run_directory as rundir
 from harness.run.plan import Machine, Plan, PlanError
 from harness.run.planning import make_plan
+from harness.run.settings import describe_plan, describe_run
 from harness.sweep.plan import Entry, Sweep
 from harness.sweep.table import print_line
 from harness.system import read_description
@@ -32,7 +32,7 @@ def find_finished_results(
     results found before, by place.
 
     The content of a bundle decides, not its name. The bundle must pass the check, match the plan,
-    and have the same weights and model as the other runs. Raises PlanError if a file that the plan
+    and have the same model as the other runs. Raises PlanError if a file that the plan
     names cannot be read.
     """
     results = dict(known_results or {})
@@ -136,38 +136,20 @@ def _compare_with_plan(
     planned_request = sweep.make_run_request(entry)
     plan = make_plan(planned_request, machine, description, sweep.source_sha256)
     run = RunDeclaration.from_document(result)
-    implementation, settings, cap_w = run.implementation, run.settings, run.power.cap_w
+    settings, cap_w = run.settings, run.power.cap_w
     system_document = _read_object(path / "system.json")
     system = SystemDeclaration.from_document(system_document)
     environment = EnvironmentDeclaration.from_document(_read_object(path / "environment.json"))
     boards = sorted({accelerator.name for accelerator in system.accelerators})
     yield "sweep", result.get("sweep"), sweep.make_label(entry)
-    yield "workload", run.workload, plan.workload
-    yield "size", run.size, plan.size
-    yield "implementation", implementation.name, plan.implementation
-    yield "variant", implementation.variant, plan.variant
-    yield "implementation's sha256", implementation.sha256, sweep.implementation_sha256
-    yield "source_sha256", environment.source_sha256, sweep.source_sha256
-    yield "meter", run.sampling.meter, sweep.meter
+    planned = dict(describe_plan(plan))
+    for name, value in describe_run(run, environment):
+        yield name, value, planned[name]
+    yield "seed", settings.seed, plan.seed
     yield "board", ", ".join(boards), sweep.accelerator
     yield "accelerators", settings.accelerators, entry.gpus
-    yield (
-        "cap_w",
-        cap_w,
-        # A run with the cap as found accepts any cap.
-        cap_w if entry.cap_w is None else entry.cap_w,
-    )
-    yield "sm_clock_mhz", run.power.sm_clock_mhz, planned_request.sm_clock_mhz
-    yield "batch_size", settings.batch_size, plan.batch_size
-    yield "epoch_target_s", settings.epoch_target_s, plan.epoch_s
-    yield "seed", settings.seed, plan.seed
-    yield "options", settings.options or {}, dict(plan.options)
-    yield (
-        "requests",
-        settings.requests and asdict(settings.requests),
-        plan.requests and asdict(plan.requests),
-    )
-    yield "corpus_sha256", settings.corpus_sha256, sweep.files_sha256.get("corpus")
+    # A run with the cap as found accepts any cap.
+    yield "cap_w", cap_w, cap_w if entry.cap_w is None else entry.cap_w
     nodes = [node.name for node in system.nodes]
     meters = select_meters(description.pop("meters", ()), nodes)
     yield "system's meters", system_document.get("meters", []), meters
@@ -179,7 +161,7 @@ def _compare_with_plan(
 
 def _compare_results(result: Json, other_result: Json) -> Iterator[tuple[str, object, object]]:
     """Yield each quantity that two runs of a sweep must share and that the plan does not fix, with
-    both values. Runs of different variants share the weights only.
+    both values. Runs of different variants share none.
 
     The implementation's own settings are left out. They follow from code, options and boards, and a
     server records its free memory there, which differs between runs.
@@ -188,7 +170,6 @@ def _compare_results(result: Json, other_result: Json) -> Iterator[tuple[str, ob
         RunDeclaration.from_document(result),
         RunDeclaration.from_document(other_result),
     )
-    yield "weights", run.settings.weights, other_run.settings.weights
     code, other_code = run.implementation, other_run.implementation
     if code.variant != other_code.variant:
         return

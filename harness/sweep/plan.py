@@ -13,13 +13,14 @@ from pathlib import Path
 from harness.checks import TargetError
 from harness.run.export import parse_target
 from harness.run.plan import SIMULATED_WORK, SWEEP_SUFFIX, Plan, PlanError, RunRequest
-from harness.run.planning import find_implementation, find_workload, hash_file
+from harness.run.planning import find_implementation, find_workload
 from harness.sweep.axis import AXES, CAP, GPUS, Axis, Value
 from harness.system import hash_source
 from rules.bundle_format.documents import read_document
 from rules.bundle_format.files import Refused
 from rules.bundle_format.records import Json
 from rules.bundle_format.seal import sync_directory, write_durable
+from rules.input_hash import hash_file
 
 FORMAT = "wattmark-sweep/1"
 DEFAULT_CAPS_W = (200.0, 300.0, 400.0, 500.0, 600.0, 700.0, 750.0)

@@ -24,8 +24,9 @@ from torchao.float8.float8_linear import Float8Linear
 from harness.cli import main
 from reference import litgpt_model
 from reference import llama3_8b_pretrain as reference
-from reference.inputs import hash_file, load_corpus_batches
+from reference.inputs import load_corpus_batches
 from rules.contract import Job
+from rules.input_hash import hash_file
 from rules.workloads import PRECISION_SETTINGS, workloads
 
 WORKLOAD = workloads()["llama3-8b-pretrain"]

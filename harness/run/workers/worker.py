@@ -21,7 +21,7 @@ from checker.terminal import UNWRITABLE, describe_unwritable
 from harness.checks import advise_on_package
 from harness.processes import LAUNCHER_VARIABLE, die_with_parent
 from harness.run.plan import Plan
-from harness.run.planning import hash_file
+from rules.input_hash import hash_file
 
 if __name__ == "__main__":
     # Before torch is imported, which takes seconds: a harness killed meanwhile must not leave a

@@ -1,5 +1,6 @@
 """Whole runs on this machine's CPU under torchrun: what they leave when they end well or fail."""
 
+import hashlib
 import json
 import os
 import shutil
@@ -30,8 +31,8 @@ from harness.processes import list_descendants
 from harness.run import batch_size as batchsize
 from harness.run import command
 from harness.run import run_directory as rundir
-from harness.run.plan import MachineError
-from harness.run.repeats import explain_others, find_repeats
+from harness.run.plan import MachineError, PlanError
+from harness.run.repeats import compare_bundles, explain_others, find_repeats, is_repeat
 from harness.run.session import RunFailed, RunUnwritable
 
 pytestmark = pytest.mark.xdist_group("session")
@@ -65,9 +66,9 @@ def test_a_run_leaves_a_bundle_that_lacks_only_its_signature(tmp_path):
     joules_per_item = evidence.result["headline"]["joules_per_item"]["mean"]
     assert find_repeats(plan, tmp_path) == {plan.seed: joules_per_item}
     for name, change in (
-        ("batch size", {"batch_size": 8}),
-        ("cap and clock", {"cap_w": 500.0}),
-        ("source", {"source_sha256": "0" * 64}),
+        ("batch_size", {"batch_size": 8}),
+        ("cap_w", {"cap_w": 500.0}),
+        ("source_sha256", {"source_sha256": "0" * 64}),
     ):
         changed_plan = replace(plan, **change)
         assert find_repeats(changed_plan, tmp_path) == {}
@@ -75,6 +76,47 @@ def test_a_run_leaves_a_bundle_that_lacks_only_its_signature(tmp_path):
             f"{bundle}: does not count, because it differs in: {name}"
         ]
     assert not list(explain_others(plan, tmp_path))
+
+
+@pytest.mark.parametrize("name", ["weights", "corpus"])
+def test_repeats_read_files_of_equal_content(tmp_path, name):
+    """Other weights or another corpus make another run, wherever the files are."""
+    plan = make_test_plan()
+    (tmp_path / "out").mkdir()
+    bundle = carry_out(plan, tmp_path / "out")
+    paths = {key: tmp_path / key for key in ("first", "copy", "other")}
+    for key, path in paths.items():
+        path.write_text("other" if key == "other" else "same")
+    sha256 = hashlib.sha256(b"same").hexdigest()
+    stated = {"weights": {"weights": f"sha256:{sha256}"}, "corpus": {"corpus_sha256": sha256}}[name]
+    result = json.loads((bundle / "result.json").read_text())
+    result["settings"] |= stated
+    (bundle / "result.json").write_text(json.dumps(result))
+    field = next(iter(stated))
+
+    def compare(path):
+        changed = replace(plan, **{name: path and str(path)})
+        return [differences for _, _, differences in compare_bundles(changed, tmp_path / "out")]
+
+    assert compare(paths["first"]) == compare(paths["copy"]) == [[]]
+    assert compare(paths["other"]) == compare(None) == [[field]]
+    paths["first"].write_text("changed since")
+    assert compare(paths["first"]) == [[field]]
+    paths["first"].unlink()
+    with pytest.raises(PlanError, match="first: cannot be read"):
+        compare(paths["first"])
+
+
+@pytest.mark.parametrize("name", ["weights", "corpus"])
+def test_unfinished_run_with_another_file_is_not_resumed(tmp_path, name):
+    plans = {}
+    for key in ("same", "other"):
+        (tmp_path / key).write_text(key)
+        plans[key] = replace(make_test_plan(), **{name: str(tmp_path / key)})
+    assert is_repeat(plans["same"], plans["same"])
+    assert not is_repeat(plans["other"], plans["same"])
+    (tmp_path / "other").unlink()
+    assert not is_repeat(plans["other"], plans["same"])
 
 
 def test_two_ranks_have_each_their_own_accelerator_and_equal_batches(tmp_path, capsys):
