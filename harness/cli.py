@@ -4,6 +4,7 @@ The commands import their modules when they are called, which keeps --help fast.
 """
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -179,24 +180,33 @@ def restore() -> None:
     """Restore the power limits that a run has changed and not restored.
 
     The journal of the run lists the limits. It is caps.json in /var/lib/wattmark, or in the
-    directory that WATTMARK_STATE names. Setting limits needs root. The exit status is 0 if all
-    limits are restored or there is nothing to restore. It is 1 if a board could not be restored, or
-    if the run is still running.
+    directory that WATTMARK_STATE names. If it is gone, its copy in /run/wattmark counts. Setting
+    limits needs root. The exit status is 0 if all limits are restored or there is nothing to
+    restore. It is 1 if a board could not be restored, or if the run is still running.
     """
     from harness.power.caps import restore as cap_restore
-    from harness.power.caps.journal import explain_lost_journals, journal_paths, state_directories
+    from harness.power.caps.journal import (
+        RESTORABLE,
+        explain_lost_journals,
+        find_lost_journals,
+        journal_paths,
+        state_directories,
+    )
     from harness.power.source import MeterError
 
-    paths, lost = journal_paths(), explain_lost_journals()
+    copies = find_lost_journals()
+    actions = [(path, partial(cap_restore.restore, path)) for path in journal_paths()]
+    actions += [(path, partial(cap_restore.restore_lost, path, copies[path])) for path in copies]
+    lost = [text for text in explain_lost_journals() if not text.endswith(RESTORABLE)]
     for text in lost:
         click.echo(f"Error: {text}", err=True)
-    if not paths and not lost:
+    if not actions and not lost:
         directories = " or ".join(map(str, state_directories()))
         click.echo(f"nothing to restore: there is no journal in {directories}")
     has_failed = bool(lost)
-    for path in paths:
+    for path, action in actions:
         try:
-            results = cap_restore.restore(path)
+            results = action()
         except (MeterError, OSError) as error:
             # Another journal can still be restored.
             click.echo(f"Error: {error}", err=True)

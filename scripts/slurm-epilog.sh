@@ -14,7 +14,7 @@ LOCK_TIMEOUT_S=30
 SYSFS=/sys
 STAMP=/run/wattmark-cap
 JOURNAL=/var/lib/wattmark/caps.json
-# Each run registers its boards here: a link for each, to the journal, which can be in another directory (WATTMARK_STATE).
+# Each run registers its boards here: a link for each, to the journal, which can be in another directory (WATTMARK_STATE), and a copy of it.
 BOARDS=/run/wattmark
 # The limit of the GPUs of this site between jobs: `default` for the default of the boards, or watts.
 SITE_CAP=default
@@ -131,6 +131,6 @@ restore_levels || failed=1
 unlock_clocks || failed=1
 [ "$failed" = 0 ] || exit 1
 journals | while IFS= read -r file; do rm -f "$file"; done
-registered_boards | while read -r link; do rm -f "$link"; done
+registered_boards | while read -r link; do rm -f "$link" "$link.json"; done
 rm -f "$STAMP"
 exit 0

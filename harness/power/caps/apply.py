@@ -147,7 +147,7 @@ def _restoring(source: PowerSource, path: Path, plan: CapPlan) -> Iterator[Watch
         # The journal is on disk and the watchdog runs before the first limit changes. A process
         # killed at any moment thus leaves limits that something can restore.
         register_journal(journal, path)
-        watchdog = Watchdog(path)
+        watchdog = Watchdog(path, journal)
         _apply(source, plan, journal.accelerators, unlocked)
         yield watchdog
     # Not only Exception: `_report_failures` must know whether an interrupt ended the run.
@@ -165,7 +165,7 @@ def _restoring(source: PowerSource, path: Path, plan: CapPlan) -> Iterator[Watch
             if watchdog is not None:
                 # After a failure the watchdog tries once more, when it gets the lock that this
                 # block still holds. Waiting for it here would end in a timeout that kills it.
-                watchdog.end(wait=not failures)
+                watchdog.end(is_restored=not failures)
             if failures:
                 _report_failures(failures, cause, bool(signals))
             elif results and (signals or isinstance(cause, Interrupted)):

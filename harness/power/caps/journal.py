@@ -6,9 +6,11 @@ is restored. It is one file in a state directory, beside a lock file. The owner 
 the lock as long as it lives, so only one run of a state directory sets limits at a time.
 
 Runs can have different state directories. Each run therefore registers the boards that it changes
-in a directory of the host: a link per board, to the journal that names it.
+in a directory of the host: for each board a link to the journal that names it, and a copy of the
+journal. The copy serves where the journal is lost, and counts where the two differ.
 """
 
+import errno
 import json
 import os
 import platform
@@ -45,6 +47,8 @@ _BY_HAND = (
     "see with nvidia-smi -q -d POWER or amd-smi static --limit what the limits are, set them by "
     "hand, and remove"
 )
+RESTORABLE = "restore its limit from the copy of the journal with: bench-submit restore"
+"""What to do about a board whose journal is gone, if it is registered with a copy."""
 _MAX_BYTES = 2**20
 """More than the journal of any node needs. An entry takes about 120 bytes."""
 
@@ -113,12 +117,7 @@ class Journal:
         of another format or no regular file."""
         try:
             with open_plain(path) as file:
-                document = json.loads(file.read(_MAX_BYTES))
-            limits = tuple(SavedLimit(**entry) for entry in document.pop("accelerators"))
-            journal = Journal(**document, accelerators=limits)
-            if journal.format != FORMAT:
-                raise ValueError(f"format {journal.format}, expected {FORMAT}")
-            _check_types(journal, *limits)
+                return Journal.parse(file.read(_MAX_BYTES))
         # The usual case: nobody holds a limit.
         except FileNotFoundError:
             return None
@@ -136,17 +135,44 @@ class Journal:
             raise BlockedError(
                 f"{path}: the journal of power limits cannot be read ({error}); {_BY_HAND} the file"
             ) from None
+
+    @staticmethod
+    def parse(text: str | bytes) -> "Journal":
+        """The journal in this JSON. Raises the errors that `read` explains."""
+        document = json.loads(text)
+        limits = tuple(SavedLimit(**entry) for entry in document.pop("accelerators"))
+        journal = Journal(**document, accelerators=limits)
+        if journal.format != FORMAT:
+            raise ValueError(f"format {journal.format}, expected {FORMAT}")
+        _check_types(journal, *limits)
         return journal
 
+    def is_in_place_of_another(self, path: Path) -> bool:
+        """Whether there is the journal of another run at `path`. It must not be replaced."""
+        try:
+            present = Journal.read(path)
+        except BlockedError:
+            return False
+        return present is not None and not present.is_same_run(self)
+
     def remove(self, path: Path) -> None:
-        """Unregister the boards, remove the file, and return when the removal is on disk."""
+        """Unregister the boards, remove the file, and return when the removal is on disk. The
+        journal of another run at `path` stays."""
         # All boards of the run: the journal may hold only those that were restored last.
         for link in _list_registrations(self.meter):
             with suppress(OSError):
-                if link.readlink() == path:
+                if link.readlink() == path and self._has_registered(link):
+                    _copy_of(link).unlink(missing_ok=True)
                     link.unlink()
-        path.unlink(missing_ok=True)
-        sync_directory(path.parent)
+        if path.parent.exists() and not self.is_in_place_of_another(path):
+            path.unlink(missing_ok=True)
+            sync_directory(path.parent)
+
+    def _has_registered(self, link: Path) -> bool:
+        """Whether a link, which leads to the place of this journal, is of this run. Links of
+        earlier versions have no copy."""
+        copy = _read_copy(link)
+        return copy is None or copy.is_same_run(self)
 
 
 def _check_types(*records: Journal | SavedLimit) -> None:
@@ -218,25 +244,103 @@ def _list_registrations(meter: str) -> list[Path]:
 
 def explain_lost_journals() -> list[str]:
     """A message for each board of this node whose run has not ended and whose journal is gone."""
+    return [text for link in _list_links() if (text := _explain_lost(link)) is not None]
+
+
+def find_lost_journals() -> dict[Path, Journal]:
+    """The journals that are gone, by their paths, as far as their boards are registered with a
+    copy."""
+    journals: dict[Path, Journal] = {}
+    for link in _list_links():
+        copy = _read_copy(link)
+        if copy is not None and _is_lost(link):
+            journals[link.readlink()] = copy
+    return journals
+
+
+def _list_links() -> list[Path]:
     links = [link for name in source_names() for link in _list_registrations(name)]
-    return [text for link in dict.fromkeys(links) if (text := _explain_lost(link)) is not None]
+    return list(dict.fromkeys(links))
 
 
-def _explain_lost(link: Path) -> str | None:
-    """Why the limit of a registered board is unknown, None if its journal exists."""
+def _is_lost(link: Path) -> bool:
+    """Whether the journal of a registered board does not exist, or is of another run."""
     try:
         path = link.readlink()
         path.lstat()
     except FileNotFoundError:
         # A run that ends removes the link and then the journal.
-        if link.is_symlink():
-            return (
-                f"{link}: a run registered this board with the journal {link.readlink()}, which is "
-                f"not there; {_BY_HAND} the link"
-            )
+        return link.is_symlink()
     except OSError:  # only root may look into the directory
-        pass
-    return None
+        return False
+    copy = _read_copy(link)
+    return copy is not None and copy.is_in_place_of_another(path)
+
+
+def _explain_lost(link: Path) -> str | None:
+    """Why the limit of a registered board is not in its journal, None if it is."""
+    if not _is_lost(link):
+        return None
+    remedy = f"{_BY_HAND} the link" if _read_copy(link) is None else RESTORABLE
+    return (
+        f"{link}: a run registered this board with the journal {link.readlink()}, which is not "
+        f"there; {remedy}"
+    )
+
+
+def _copy_of(link: Path) -> Path:
+    """The copy of the journal with which a board is registered, beside its link."""
+    return link.with_name(f"{link.name}.json")
+
+
+def _read_copy(link: Path) -> Journal | None:
+    """The copy of the journal of a registered board; None without a good one."""
+    try:
+        return Journal.read(_copy_of(link))
+    except BlockedError:
+        return None
+
+
+def refuse_living_owner(path: Path, journal: Journal) -> None:
+    """Raise BlockedError if the process of a journal that is gone from `path` is running. The lock
+    of a directory that was removed does not show it."""
+    try:
+        command = Path(f"/proc/{journal.pid}/cmdline").read_bytes()
+    except OSError:
+        return
+    # The number may be that of another process by now.
+    if journal.boot_id == read_boot_id() and (b"harness" in command or b"bench-submit" in command):
+        raise BlockedError(_describe_running(path, journal))
+
+
+def read_registered_limits(meter: str, path: Path) -> dict[str, SavedLimit]:
+    """The limits of the boards that are registered with the journal at `path`, by UUID, as the
+    copies have them."""
+    limits: dict[str, SavedLimit] = {}
+    for link in _list_registrations(meter):
+        with suppress(OSError):  # it was unregistered meanwhile
+            if link.readlink() == path and (copy := _read_copy(link)) is not None:
+                limits |= {
+                    limit.uuid: limit
+                    for limit in copy.accelerators
+                    if quote(limit.uuid, safe="") == link.name
+                }
+    return limits
+
+
+def is_registered_by(journal: Journal, path: Path, uuid: str) -> bool | None:
+    """Whether a board is registered with `journal`, which is or was at `path`; None if it is not
+    registered at all."""
+    board_directory = source_class(journal.meter).board_directory()
+    if board_directory is None:
+        return None
+    link = _board_link(board_directory, uuid)
+    try:
+        leads_there = link.readlink() == path
+    except OSError:
+        return None
+    copy = _read_copy(link)
+    return leads_there and (copy is None or copy.is_same_run(journal))
 
 
 def journal_paths() -> list[Path]:
@@ -264,6 +368,7 @@ def register_journal(journal: Journal, path: Path) -> None:
             link = _board_link(board_directory, uuid)
             try:
                 link.unlink(missing_ok=True)
+                journal.write(_copy_of(link))
                 link.symlink_to(path)
             except OSError as error:
                 raise MeterError(
@@ -353,13 +458,16 @@ def lock_directory(
 
     Raises BlockedError if another process holds the lock for longer than `timeout_s`,
     NotAllowedError or MeterError if the directory cannot be written or another user may write it.
-    With `despite_other_users` the block runs without the lock if only processes of other users
-    hold it.
+    With `despite_other_users`, which is for restoring, the block runs without the lock if only
+    processes of other users hold it, or if the file system is read-only.
     """
     with ExitStack() as stack:
         try:
             make_private_directory(directory)
-            stack.enter_context(hold_lock(directory / LOCK_FILE, timeout_s, despite_other_users))
+            with ignore_read_only(despite_other_users):
+                stack.enter_context(
+                    hold_lock(directory / LOCK_FILE, timeout_s, despite_other_users)
+                )
         except LockedError as error:
             raise BlockedError(_describe_locked(directory, error)) from None
         except PermissionError as error:
@@ -370,6 +478,16 @@ def lock_directory(
                 f"this node with {STATE_VARIABLE}"
             ) from None
         yield
+
+
+@contextmanager
+def ignore_read_only(is_ignored: bool) -> Iterator[None]:
+    """Suppress the error that a file system is read-only if `is_ignored`."""
+    try:
+        yield
+    except OSError as error:
+        if not (is_ignored and error.errno == errno.EROFS):
+            raise
 
 
 def _describe_locked(directory: Path, error: LockedError) -> str:

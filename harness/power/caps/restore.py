@@ -8,7 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.power.caps.host import read_boot_id
-from harness.power.caps.journal import Journal, SavedLimit, lock_directory
+from harness.power.caps.journal import (
+    Journal,
+    SavedLimit,
+    lock_directory,
+    read_registered_limits,
+    refuse_living_owner,
+)
 from harness.power.caps.limits import format_limit, limit_to_restore, set_cap, set_state
 from harness.power.rocm_devices import VISIBLE_VARIABLES
 from harness.power.source import (
@@ -36,8 +42,35 @@ def restore(path: Path) -> list[tuple[str, bool]]:
         journal = Journal.read(path)
         if journal is None:
             return []
+        obeyed = _correct(path, journal)
         with closing(_open_source_of(path, journal)) as source:
-            return restore_boards(source, path, journal)
+            results = restore_boards(source, path, obeyed)
+    if obeyed != journal:
+        results.append((f"{path}: differs from its copy on this host, so the copy counted", True))
+    return results
+
+
+def restore_lost(path: Path, copy: Journal) -> list[tuple[str, bool]]:
+    """Restore the boards whose journal at `path` is gone, from its copy on this host. Returns and
+    raises as `restore` does."""
+    refuse_living_owner(path, copy)
+    boards = read_registered_limits(copy.meter, path)
+    lost = replace(copy, accelerators=tuple(boards.values()))
+    # A directory that is gone has no lock, and is not made again.
+    lock = lock_directory(path.parent, despite_other_users=True)
+    with (
+        lock if path.parent.exists() else contextlib.nullcontext(),
+        closing(_open_source_of(path, lost)) as source,
+    ):
+        return restore_boards(source, path, lost)
+
+
+def _correct(path: Path, journal: Journal) -> Journal:
+    """The journal with the limits that the copies of its registered boards have. Boards that were
+    restored before are in the copies only."""
+    registered = read_registered_limits(journal.meter, path)
+    limits = tuple(registered.get(limit.uuid, limit) for limit in journal.accelerators)
+    return replace(journal, accelerators=limits)
 
 
 def open_all_boards(meter: str) -> PowerSource:
@@ -101,7 +134,8 @@ def restore_boards(source: PowerSource, path: Path, journal: Journal) -> list[tu
     if remaining:
         # If this fails, the journal keeps all boards. To restore a board twice does no harm.
         with contextlib.suppress(MeterError):
-            replace(journal, accelerators=tuple(remaining)).write(path)
+            if not journal.is_in_place_of_another(path):
+                replace(journal, accelerators=tuple(remaining)).write(path)
     else:
         # Removed last: if this process is killed before, the watchdog restores all boards again.
         try:

@@ -1,28 +1,39 @@
 """The watchdog process of a run that sets power limits: `python -m harness.power.caps.watchdog
-JOURNAL`.
+JOURNAL [CONTENT]`.
 
 It waits for its standard input to close, which Linux does when the harness ends in any way, also by
-SIGKILL. It then restores what the journal still holds, and tries again after growing pauses if a
-board or the meter refuses. It ends if the boards were simulated and their simulator has ended. If
-it cannot restore (the power failed, or the watchdog was killed too), the
-journal stays, no run starts on these boards, and `bench-submit restore` restores the limits.
+SIGKILL. Unless the harness has said that all is restored, it then restores the limits that it keeps
+in memory, whatever became of the journal, and tries again after growing pauses if a board or the
+meter refuses. It leaves boards alone that were restored since or that belong to another run. It
+ends if the boards were simulated and their simulator has ended. If it cannot restore (the power
+failed, or the watchdog was killed too), the journal stays, no run starts on these boards, and
+`bench-submit restore` restores the limits. What it does on real boards is in the system log too.
 """
 
 import contextlib
+import json
 import os
 import select
 import subprocess
 import sys
+import syslog
 import time
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from harness import interrupts
-from harness.power.caps.journal import BlockedError, Journal, lock_directory
+from harness.power.caps.journal import (
+    BlockedError,
+    Journal,
+    SavedLimit,
+    is_registered_by,
+    lock_directory,
+)
 from harness.power.caps.restore import open_all_boards, restore_boards
 from harness.power.source import BoardsEndedError, MeterError
-from harness.power.sources import open_source
+from harness.power.sources import open_source, source_class
 
 READY_TIMEOUT_S = 60.0
 END_TIMEOUT_S = 10.0
@@ -30,7 +41,9 @@ PAUSES_S = tuple(2.0**n for n in range(12))
 """The pauses before further attempts to restore: 1 s, doubled until they add up to over an hour. A
 busy driver needs seconds, a driver that is loaded again needs minutes."""
 STEP_S = 0.5
-"""How often a waiting watchdog checks that the journal is still that of its run."""
+"""How often a waiting watchdog checks that boards are still those of its run."""
+RESTORED = "restored"
+"""What the harness says before it closes the standard input, if nothing is left to restore."""
 
 
 class WatchdogError(MeterError):
@@ -41,9 +54,9 @@ class WatchdogError(MeterError):
 class Watchdog:
     """The harness's handle of the watchdog process, which lives until `end`."""
 
-    def __init__(self, path: Path) -> None:
-        """Start the watchdog of the journal at `path`. Raises WatchdogError."""
-        self._path = path
+    def __init__(self, path: Path, journal: Journal) -> None:
+        """Start the watchdog of `journal`, which is at `path`. Raises WatchdogError."""
+        self._path, self._journal = path, journal
         try:
             self._process = self._start()
         except WatchdogError as error:
@@ -58,14 +71,16 @@ class Watchdog:
         except WatchdogError as error:
             raise WatchdogError(f"the run was ended: its watchdog died, and {error}") from None
 
-    def end(self, wait: bool) -> None:
-        """Close its standard input. It does nothing then if the journal is gone."""
+    def end(self, is_restored: bool) -> None:
+        """Close its standard input, and wait for its end if all boards are restored."""
         assert self._process.stdin is not None and self._process.stdout is not None
         with contextlib.suppress(OSError):
+            if is_restored:
+                self._process.stdin.write(RESTORED)
             self._process.stdin.close()
         # The watchdog has no more to say. It ignores a closed pipe.
         self._process.stdout.close()
-        if wait:
+        if is_restored:
             try:
                 self._process.wait(END_TIMEOUT_S)
             except subprocess.TimeoutExpired:
@@ -75,7 +90,10 @@ class Watchdog:
     def _start(self) -> "subprocess.Popen[str]":
         try:
             process = subprocess.Popen(
-                [sys.executable, "-m", "harness.power.caps.watchdog", str(self._path)],
+                [
+                    *(sys.executable, "-m", "harness.power.caps.watchdog"),
+                    *(str(self._path), json.dumps(asdict(self._journal))),
+                ],
                 # Python must not import modules from the working directory of the user.
                 env={**os.environ, "PYTHONSAFEPATH": "1"},
                 stdin=subprocess.PIPE,
@@ -100,12 +118,15 @@ class Watchdog:
         return process
 
 
-def watch(path: Path) -> None:
-    """The watchdog: print `ready`, wait for the end of the standard input, restore what the journal
-    at `path` still holds."""
+def watch(path: Path, content: str | None = None) -> None:
+    """The watchdog: print `ready`, wait for the end of the standard input, and restore what the
+    journal holds: its `content`, or that of the file at `path`."""
     # Slurm and a closed terminal signal all processes. The watchdog must outlive the harness.
     interrupts.ignore_all_signals()
+    # The file must be there, but it is not obeyed: it may be altered before this process starts.
     journal = Journal.read(path)
+    if journal is not None and content is not None:
+        journal = Journal.parse(content)
     if journal is None:
         return
     # A source that cannot be used is reported before any limit is set, while the run can still end.
@@ -119,39 +140,37 @@ def watch(path: Path) -> None:
         print("ready", flush=True)
     # Returns when the other end of the pipe is closed, which the kernel does for a killed harness
     # too.
-    sys.stdin.buffer.read()
-    _restore_what_remains(path, journal)
+    if sys.stdin.buffer.read().decode(errors="replace") != RESTORED:
+        _restore_what_remains(path, journal)
 
 
 def _restore_what_remains(path: Path, journal: Journal) -> None:
-    """Try to restore until all boards are restored, or the journal is gone or of another run."""
+    """Try to restore until no board of the run is left."""
+    is_logged = not source_class(journal.meter).simulated
     lines: list[str] = []
     for pause_s in (0, *PAUSES_S):
-        # After a normal end the journal is gone, and its directory may be too. `lock_directory`
-        # would make the directory again.
-        if not _keeps_journal(path, journal, pause_s):
+        # `lock_directory` would make the state directory again after all is restored.
+        if not _waits_with_work(path, journal, pause_s):
             return
-        results = _try_to_restore(path, journal)
+        results = _try_to_restore(path, journal, is_first=pause_s == 0)
         previous_lines, lines = lines, [line for line, _ in results]
         if lines != previous_lines:
-            _print_lines(lines)
+            _print_lines(lines, is_logged)
         if all(is_restored for _, is_restored in results):
             return
         if pause_s == 0:
-            _print_lines(
-                [
-                    f"{path}: the watchdog of the run {journal.run_id} tries to restore these "
-                    f"limits again, for up to {sum(PAUSES_S) / 60:.0f} min"
-                ]
-            )
-    _print_lines([f"{path}: the watchdog has ended its attempts; try: bench-submit restore"])
+            note = f"for up to {sum(PAUSES_S) / 60:.0f} min"
+            text = f"the watchdog of the run {journal.run_id} tries to restore these limits again"
+            _print_lines([f"{path}: {text}, {note}"], is_logged)
+    text = "the watchdog has ended its attempts; try: bench-submit restore"
+    _print_lines([f"{path}: {text}"], is_logged)
 
 
-def _keeps_journal(path: Path, journal: Journal, pause_s: float) -> bool:
-    """Wait for `pause_s`. Returns whether the journal is still that of this run; if it is not,
+def _waits_with_work(path: Path, journal: Journal, pause_s: float) -> bool:
+    """Wait for `pause_s`. Returns whether boards of this run are left to restore; if none are,
     sooner."""
     deadline_s = time.monotonic() + pause_s
-    while _is_journal_of(path, journal):
+    while _list_own_limits(path, journal, is_first=pause_s == 0):
         remaining_s = deadline_s - time.monotonic()
         if remaining_s <= 0:
             return True
@@ -159,25 +178,39 @@ def _keeps_journal(path: Path, journal: Journal, pause_s: float) -> bool:
     return False
 
 
-def _is_journal_of(path: Path, journal: Journal) -> bool:
+def _list_own_limits(path: Path, journal: Journal, is_first: bool) -> tuple[SavedLimit, ...]:
+    """The limits of the boards that this run has changed and nobody has restored since.
+
+    The registry of the host says so. Where a board is not registered, the journal does. At the
+    first attempt nobody can have restored anything, so a journal that is gone was lost.
+    """
     try:
         present = Journal.read(path)
+        is_own = present.is_same_run(journal) if present else is_first
     except BlockedError:
         # A fault of the disk can pass.
-        return True
-    return present is not None and present.is_same_run(journal)
+        is_own = True
+    registered = {
+        limit.uuid: is_registered_by(journal, path, limit.uuid) for limit in journal.accelerators
+    }
+    return tuple(
+        limit
+        for limit in journal.accelerators
+        if (is_own if registered[limit.uuid] is None else registered[limit.uuid])
+    )
 
 
-def _try_to_restore(path: Path, journal: Journal) -> list[tuple[str, bool]]:
-    """Restore what the journal at `path` holds. Returns a line for each board, or for the error,
+def _try_to_restore(path: Path, journal: Journal, is_first: bool) -> list[tuple[str, bool]]:
+    """Restore the boards of the run that are left. Returns a line for each board, or for the error,
     and whether it is restored."""
     try:
         # The lock is held by `bench-submit restore`, or by another user in order to prevent this.
         with lock_directory(path.parent, despite_other_users=True):
-            remaining = Journal.read(path)
             # Meanwhile the limits may have been restored and another run may have begun.
-            if remaining is None or not remaining.is_same_run(journal):
+            limits = _list_own_limits(path, journal, is_first)
+            if not limits:
                 return []
+            remaining = replace(journal, accelerators=limits)
             try:
                 source = open_all_boards(journal.meter)
             except BoardsEndedError:
@@ -189,7 +222,10 @@ def _try_to_restore(path: Path, journal: Journal) -> list[tuple[str, bool]]:
         return [(str(error), False)]
 
 
-def _print_lines(lines: Sequence[str]) -> None:
+def _print_lines(lines: Sequence[str], is_logged: bool) -> None:
+    """Print lines, and write them into the system log too if `is_logged`."""
+    for line in lines if is_logged else ():
+        syslog.syslog(syslog.LOG_WARNING, f"wattmark: {line}")
     with contextlib.suppress(OSError):  # the terminal may be gone
         for line in lines:
             # A terminal after Ctrl-S, or a pipe that nobody reads, would block the next attempt.
@@ -199,6 +235,6 @@ def _print_lines(lines: Sequence[str]) -> None:
 
 if __name__ == "__main__":
     try:
-        watch(Path(sys.argv[1]))
+        watch(Path(sys.argv[1]), *sys.argv[2:])
     except MeterError as problem:
         sys.exit(f"wattmark: {problem}")

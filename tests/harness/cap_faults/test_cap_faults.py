@@ -119,14 +119,10 @@ def test_a_watchdog_whose_output_is_blocked_tries_again(node):
     assert node.limits == AS_FOUND and not node.journal.exists()
 
 
-def test_a_watchdog_that_cannot_read_its_journal_for_a_while_tries_again(node):
+def test_a_watchdog_that_cannot_read_its_journal_restores_what_it_remembers(node):
     watchdog = start_watchdog(node, stderr=subprocess.PIPE)
-    text = node.journal.read_text()
     node.journal.write_text("{")
     watchdog.stdin.close()
-    line = watchdog.stderr.readline()
-    assert line.startswith(f"wattmark: {node.journal}: the journal of power limits cannot be read")
-    node.journal.write_text(text)
     assert watchdog.wait(DEADLINE_S) == 0
     assert node.limits == AS_FOUND and not node.journal.exists()
 
@@ -207,6 +203,9 @@ def test_boards_whose_journal_is_lost_are_refused_and_every_start_names_them(nod
     """A state directory in the temporary directory of a job is removed with the job."""
     cut_power(node)
     node.journal.unlink()
+    # Earlier versions registered boards without a copy of the journal.
+    for board in (A, B):
+        (node.boards_directory / f"{board}.json").unlink()
     link = node.boards_directory / A
     message = rf"{link}: .*{node.journal}.*is not there"
     for plan in (node.plan(300, found_mw=SET), node.plan(400, found_mw={})):

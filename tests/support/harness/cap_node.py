@@ -9,7 +9,7 @@ import os
 import signal
 import subprocess
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -90,9 +90,10 @@ class Node:
 
     def _end_watchdogs(self) -> bool:
         """Whether no watchdog is left that tries to restore limits of this node."""
-        # A watchdog ends without its journal, but writes it again in the middle of an attempt.
-        self.journal.unlink(missing_ok=True)
-        return not find_watchdogs(self)
+        for pid in (watchdogs := find_watchdogs(self)):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        return not watchdogs
 
     @contextmanager
     def hold_cap_elsewhere(self, plan: Plan | None = None):
@@ -139,11 +140,10 @@ def has_ended(pid: int) -> bool:
 
 
 def find_watchdogs(node: Node) -> list[int]:
-    """Find the watchdogs of the node's journal. The last one of an earlier test may still be
-    ending."""
+    """Find the watchdogs of the node's journal, also those whose owner was killed."""
     return [
         pid
-        for pid in list_descendants([os.getpid()])
+        for pid in (int(path.name) for path in Path("/proc").glob("[0-9]*"))
         if {WATCHDOG, os.fsencode(node.journal)} <= set(read_command_line(pid))
     ]
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from support.harness.cap_node import AS_FOUND, HOLD, SET, A, Node
+from support.harness.cap_node import AS_FOUND, HOLD, SET, A, Node, find_watchdogs
 
 from harness.cli import main
 from harness.power.caps import apply as cap_apply
@@ -122,6 +122,9 @@ def test_the_journal_of_a_container_that_was_killed_is_restored_on_the_host(node
             for pid in list_descendants([container.pid])
             if Path(f"/proc/{pid}/status").read_text().split("NSpid:")[1].split()[1] == "1"
         ]
+        # The kernel kills the watchdog last. It must not begin to restore before.
+        for watchdog in find_watchdogs(node):
+            os.kill(watchdog, signal.SIGSTOP)
         os.kill(pid_1, signal.SIGKILL)
         container.wait(60)
     assert node.limits == SET and Journal.read(node.journal).host == "inside-a-container"

@@ -260,7 +260,7 @@ def test_only_the_owner_may_write_or_lock_the_registered_boards(node):
     with applied_cap(node.plan()):
         entries = [node.boards_directory, *node.boards_directory.iterdir()]
         modes = {entry.name: entry.lstat().st_mode & 0o777 for entry in entries}
-        links = {A: 0o777, B: 0o777}
+        links = {A: 0o777, B: 0o777, f"{A}.json": 0o644, f"{B}.json": 0o644}
         assert modes == {node.boards_directory.name: 0o755, "caps.lock": 0o600, **links}
     assert [entry.name for entry in node.boards_directory.iterdir()] == ["caps.lock"]
 

@@ -1,19 +1,34 @@
 """The watchdog of a run that sets caps: it restores the former limits when the run is killed."""
 
+import errno
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import syslog
 import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.harness.cap_node import AS_FOUND, SET, A, B, Node, find_watchdogs, has_ended
+from click.testing import CliRunner
+from support.harness.cap_node import (
+    AS_FOUND,
+    SET,
+    A,
+    B,
+    Node,
+    cut_power,
+    find_watchdogs,
+    has_ended,
+)
 from support.kills import DEADLINE_S, wait_for
 
 from harness import interrupts
+from harness.cli import main
+from harness.power.caps import journal as cap_journal
 from harness.power.caps import watchdog as cap_watchdog
 from harness.power.caps.apply import applied_cap
 from harness.power.caps.journal import GRACE_S, Journal, SavedLimit, lock_directory, new_journal
@@ -89,7 +104,8 @@ def test_without_a_watchdog_nothing_is_set(node, monkeypatch):
 def test_a_watchdog_leaves_the_journal_of_a_later_run_alone(node):
     with node.hold_cap_elsewhere() as (owner, watchdog):
         later = replace(Journal.read(node.journal), run_id="a-later-one")
-        later.write(node.journal)
+        for path in (node.journal, *node.boards_directory.glob("*.json")):
+            later.write(path)
         owner.kill()
         wait_for(lambda: has_ended(watchdog))
     assert node.limits == SET and Journal.read(node.journal) == later
@@ -109,14 +125,143 @@ def test_the_watchdog_waits_for_whoever_restores_at_the_same_time(node):
     assert node.limits == AS_FOUND and not node.journal.exists()
 
 
-def test_the_watchdog_restores_what_the_harness_did_not_come_to(node):
-    """The harness was killed after it had restored one board."""
+def test_a_board_that_another_run_has_registered_since_is_left_alone(node):
+    """`restore` restored board A, and another run registered it. Board B is still to restore."""
     with node.hold_cap_elsewhere() as (owner, watchdog):
-        journal = Journal.read(node.journal)
-        replace(journal, accelerators=journal.accelerators[1:]).write(node.journal)
+        link = node.boards_directory / A
+        link.unlink()
+        link.symlink_to(node.root / "elsewhere" / "caps.json")
         owner.kill()
         wait_for(lambda: has_ended(watchdog))
     assert node.limits == {A: 400_000, B: 700_000} and not node.journal.exists()
+    assert sorted(path.name for path in node.boards_directory.glob("GPU*")) == [A, f"{A}.json"]
+
+
+def truncate(node: Node) -> None:
+    node.journal.write_bytes(node.journal.read_bytes()[:100])
+
+
+def empty(node: Node) -> None:
+    node.journal.write_bytes(b"")
+
+
+def remove(node: Node) -> None:
+    node.journal.unlink()
+
+
+def remove_directory(node: Node) -> None:
+    shutil.rmtree(node.state)
+
+
+def rename(node: Node) -> None:
+    node.journal.rename(node.journal.with_name("moved.json"))
+
+
+def alter(node: Node) -> None:
+    text = node.journal.read_text()
+    assert "700000" in text
+    node.journal.write_text(text.replace("700000", "300000"))
+
+
+def alter_run(node: Node) -> None:
+    replace(Journal.read(node.journal), run_id="another").write(node.journal)
+
+
+def leave_out_a_board(node: Node) -> None:
+    journal = Journal.read(node.journal)
+    replace(journal, accelerators=journal.accelerators[1:]).write(node.journal)
+
+
+DISTURBANCES = [
+    truncate,
+    empty,
+    remove,
+    remove_directory,
+    rename,
+    alter,
+    alter_run,
+    leave_out_a_board,
+]
+
+
+@pytest.mark.parametrize("disturb", DISTURBANCES)
+@pytest.mark.parametrize("is_replaced", [False, True], ids=["first watchdog", "a later one"])
+def test_the_watchdog_restores_what_it_remembers_whatever_became_of_the_journal(
+    node, disturb, is_replaced
+):
+    with node.hold_cap_elsewhere() as (owner, watchdog):
+        if is_replaced:
+            # A later watchdog gets the journal from the harness too.
+            journal = Journal.read(node.journal)
+            os.kill(watchdog, signal.SIGKILL)
+            wait_for(lambda: has_ended(watchdog))
+            later = cap_watchdog.Watchdog(node.journal, journal)
+            disturb(node)
+            later.end(is_restored=False)
+            owner.kill()
+        else:
+            disturb(node)
+            owner.kill()
+        wait_for(lambda: not find_watchdogs(node))
+    assert node.limits == AS_FOUND
+    assert not [path.name for path in node.boards_directory.glob("GPU*")]
+
+
+@pytest.mark.parametrize("disturb", DISTURBANCES)
+def test_restore_uses_the_copy_on_the_host_where_the_journal_is_lost_or_altered(node, disturb):
+    cut_power(node)
+    disturb(node)
+    result = CliRunner().invoke(main, ["restore"])
+    if disturb in (truncate, empty):
+        # A damaged journal is not taken for a lost one: it may be of an earlier version.
+        assert result.exit_code == 1 and "cannot be read" in result.output
+        return
+    if disturb is leave_out_a_board:
+        assert node.limits == {A: 400_000, B: 700_000}
+        return
+    assert (result.exit_code, node.limits) == (0, AS_FOUND), result.output
+    assert "restored to 700 W" in result.output
+    assert ("so the copy counted" in result.output) == (disturb is alter)
+    assert not [path.name for path in node.boards_directory.glob("GPU*")]
+    with applied_cap(node.plan()):
+        assert node.limits == SET
+    assert node.limits == AS_FOUND
+
+
+def test_restore_does_not_touch_the_boards_of_a_run_that_lives_and_lost_its_journal(node):
+    with node.hold_cap_elsewhere() as (owner, watchdog):
+        shutil.rmtree(node.state)
+        result = CliRunner().invoke(main, ["restore"])
+        assert result.exit_code == 1 and "is running" in result.output, result.output
+        assert node.limits == SET
+        owner.kill()
+        wait_for(lambda: has_ended(watchdog))
+    assert node.limits == AS_FOUND
+
+
+def test_a_file_system_that_became_read_only_keeps_no_limit(node, monkeypatch):
+    cut_power(node)
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(node.journal))
+
+    monkeypatch.setattr(cap_journal, "hold_lock", refuse)
+    monkeypatch.setattr(cap_journal, "write_durable", refuse)
+    monkeypatch.setattr(Path, "unlink", refuse)
+    result = CliRunner().invoke(main, ["restore"])
+    assert node.limits == AS_FOUND
+    assert "the journal cannot be removed (Read-only file system)" in result.output
+    monkeypatch.undo()
+
+
+def test_the_watchdog_writes_what_it_did_into_the_system_log(node, monkeypatch):
+    written = []
+    monkeypatch.setattr(syslog, "syslog", lambda level, line: written.append(line))
+    node.state.mkdir(0o755)
+    node.change(limits={A: 400_000, B: 700_000})
+    journal = new_journal("nvidia", "a-run", (SavedLimit(A, 700_000, None),))
+    cap_watchdog._restore_what_remains(node.journal, journal)
+    assert node.limits == AS_FOUND and written == [f"wattmark: {A}: restored to 700 W"]
 
 
 def start_watchdog(path: Path) -> "subprocess.Popen[str]":
@@ -145,7 +290,7 @@ def test_the_watchdog_leaves_no_directory_behind_where_all_is_restored(node):
     assert watchdog.stdout.readline() == "ready\n"
     node.journal.unlink()
     node.state.rmdir()
-    _, error = watchdog.communicate(timeout=DEADLINE_S)
+    _, error = watchdog.communicate(cap_watchdog.RESTORED, timeout=DEADLINE_S)
     assert (watchdog.returncode, error) == (0, "") and not node.state.exists()
 
 
@@ -249,7 +394,7 @@ def test_a_long_pause_ends_when_the_journal_is_of_another_run(node):
     journal = new_journal("nvidia", "a-run", (SavedLimit(A, 700_000, None),))
     replace(journal, run_id="b-run").write(node.journal)
     began_s = time.monotonic()
-    assert not cap_watchdog._keeps_journal(node.journal, journal, pause_s=300)
+    assert not cap_watchdog._waits_with_work(node.journal, journal, pause_s=300)
     assert time.monotonic() - began_s < 60
 
 
