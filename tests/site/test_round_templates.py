@@ -269,6 +269,30 @@ def test_a_pull_request_is_compared_with_the_tip_of_the_base_branch(two_centers)
         run_git(repository.bare, "update-ref", "refs/heads/main", start)
 
 
+def test_pull_requests_that_pass_one_by_one_are_checked_again_after_a_merge(two_centers, tmp_path):
+    """The docs therefore ask for branches that are up to date."""
+    repository, start = two_centers.repository, two_centers.repository.base
+    shutil.copytree(two_centers.to_submit / "keyring", tmp_path / "keyring")
+    copy = Submissions(tmp_path, two_centers.keys[CHEAT])
+    bundle = copy.add(make_evidence(3), "run-copied", "h200", CHEAT)
+
+    def submit_copy(clone: Path) -> None:
+        shutil.copytree(bundle, clone / "submissions/cheat/h200/run-copied")
+
+    honest, copied = (
+        repository.open_pull_request(edit, start)
+        for edit in (lambda clone: two_centers.submit(clone, HONEST), submit_copy)
+    )
+    alone = [repository.run_gitlab_job("check", head) for head in (honest, copied)]
+    assert [job.status for job in alone] == [0, 0], alone
+    repository.push(lambda clone: two_centers.submit(clone, HONEST), "refs/heads/main")
+    try:
+        again = repository.run_gitlab_job("check", copied)
+        assert again.status == 1 and "X102" in again.output, again.output
+    finally:
+        run_git(repository.bare, "update-ref", "refs/heads/main", start)
+
+
 @pytest.mark.parametrize("path", sorted(WORKFLOWS.iterdir()), ids=lambda path: path.name)
 def test_a_workflow_has_no_secrets_and_the_rights_that_it_needs(path):
     workflow = yaml.safe_load(path.read_text())
