@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 
+from checker.printable import INVISIBLE_LETTERS
 from rules.bundle_format.files import build_refusal, shorten
 from rules.finding import Problem
 from rules.rule_ids import DIRECTORY_NAME_UNSAFE, DIRECTORY_NAMES_COLLIDE
@@ -21,10 +22,7 @@ _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 def check_names(place: str) -> None:
     """Check that the path `place` below `submissions/` can be written into a manifest and the LOG.
     Raises Refused."""
-    unsafe = next(
-        (c for c in place if c == "\\" or unicodedata.category(c) in _INVISIBLE),
-        "",
-    )
+    unsafe = next((c for c in place if c == "\\" or _is_invisible(c)), "")
     # Python reads a byte of a path that is not UTF-8 as a surrogate.
     if "\udc80" <= unsafe <= "\udcff":
         observed = f"{shorten(place)}, which is not UTF-8"
@@ -42,6 +40,11 @@ def check_names(place: str) -> None:
         f"at most {MAX_PLACE_CHARACTERS} characters of UTF-8, no backslash, no invisible character",
         "Rename the directory, and sign the bundle again there with bench-submit sign.",
     )
+
+
+def _is_invisible(character: str) -> bool:
+    is_letter = INVISIBLE_LETTERS.match(character) is not None
+    return is_letter or unicodedata.category(character) in _INVISIBLE
 
 
 def find_collisions(submissions: Path, place: str, accepted: Collection[str]) -> Iterator[Problem]:

@@ -26,18 +26,14 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from checker.printable import escape_all_but
+
 Value = float | int | str | bool | None
 TableRow = Mapping[str, Value]
 
 KINDS = ("measured", "printed", "assumed", "bound")
 """Measured by a bundle, printed in a paper, based on a stated assumption, or a lower bound."""
 
-_INVISIBLE_LETTERS = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0"
-    "\U000e0100-\U000e01ef]"
-)
-"""Letters and marks without a shape of their own, most of them ignorable by default (Unicode
-Standard, section 5.21). `str.isprintable` accepts them."""
 _FORMULA = re.compile(r"(^|[;\t\r\n])(?=\s*[=+\-@\uff1d\uff0b\uff0d\uff20])")
 """Where a spreadsheet could begin a formula: at the start of a cell, and after a character that
 separates cells in some countries. Blanks before the sign and full-width signs count too."""
@@ -196,14 +192,7 @@ def _normalize(value: Value) -> Value:
 def escape_invisible(text: str) -> str:
     """Escape every character that is invisible or changes the text direction, because names come
     from strangers. Tabs, line breaks and narrow blanks stay."""
-    if text.isprintable() and not _INVISIBLE_LETTERS.search(text):
-        return text
-    return "".join(
-        c
-        if c in _BLANKS or (c.isprintable() and not _INVISIBLE_LETTERS.match(c))
-        else c.encode("unicode-escape").decode()
-        for c in text
-    )
+    return escape_all_but(text, _BLANKS)
 
 
 def format_value(column: Column, row: TableRow) -> str:

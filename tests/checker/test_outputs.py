@@ -28,6 +28,7 @@ from support.rounds.verdicts import (
 from checker.cli import check
 from checker.formats import FORMATS
 from checker.formats.common import format_summary
+from checker.printable import is_visible
 from checker.selection import RoundView
 from rules.bundle_format.documents import read_schema
 from rules.registry import rules_by_id
@@ -39,7 +40,7 @@ from rules.registry import rules_by_id
 def test_hostile_strings_stay_strings(form: str) -> None:
     text = click.unstyle(render(make_hostile_view(), form))
     text.encode()
-    assert not {c for c in text if not c.isprintable()} - {"\n"}
+    assert not {c for c in text if not is_visible(c)} - {"\n"}
     assert "\n::error::b" not in text
 
 

@@ -19,6 +19,7 @@ UNSAFE_NAMES = {
     "backslash": "h200\\x2",
     "newline": "h200\nx2",
     "bidirectional override": "h200\u202ex2",
+    "letter without a shape": "h200\u3164x2",
     "more than 1 000 characters": "/".join(["a" * 200] * 5),
 }
 

@@ -15,9 +15,9 @@ from checker.verdict import INTERNAL, Verdict
 from rules.finding import Finding, Severity
 from rules.registry import rules_by_id
 
-EVIL = 'a\n::error::b%0A,c:d\x1b]0;title<x y="&">]]>\u202e\ud800'
+EVIL = 'a\n::error::b%0A,c:d\x1b]0;title<x y="&">]]>\u202e\u115f\u3164\ufe0f\ud800'
 """Text that ends lines, starts workflow commands, holds escape sequences, closes elements, reverses
-the direction of text and cannot be encoded."""
+the direction of text, has letters without a shape and cannot be encoded."""
 
 REVIEW = Review("zoe@y", "accept", "Fits the board.", "2026-02-01T00:00:00Z")
 WITHDRAWN = {
