@@ -185,7 +185,7 @@ def restore() -> None:
     restore. It is 1 if a board could not be restored, or if the run is still running.
     """
     from harness.power.caps import restore as cap_restore
-    from harness.power.caps.journal import (
+    from harness.power.caps.registry import (
         RESTORABLE,
         explain_lost_journals,
         find_lost_journals,

@@ -28,14 +28,9 @@ from harness.checks import (
     check_target,
 )
 from harness.power.caps.apply import explain_refusal
-from harness.power.caps.journal import (
-    JOURNAL_FILE,
-    Journal,
-    explain_lost_journals,
-    is_locked,
-    state_directories,
-)
+from harness.power.caps.journal import JOURNAL_FILE, Journal, is_locked
 from harness.power.caps.limits import format_limit
+from harness.power.caps.registry import explain_lost_journals, state_directories
 from harness.power.meter_access import METERS_FILE, METERS_VARIABLE
 from harness.power.source import Device, MeterError, PowerSource, read_back
 from harness.power.sources import measuring_meters, open_source

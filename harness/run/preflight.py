@@ -8,13 +8,14 @@ from pathlib import Path
 from harness.checks import Check, check_packages, check_plan, check_target
 from harness.meter_checks import check_node_meters
 from harness.power.caps.apply import explain_refusal
-from harness.power.caps.journal import GRACE_S, refuse_any_limits, refuse_foreign_limits
+from harness.power.caps.journal import GRACE_S, refuse_any_limits
 from harness.power.caps.limits import (
     ABOUT_CAPS,
     ABOUT_CLOCKS,
     SETTABLE_STATE,
     describe_settings,
 )
+from harness.power.caps.registry import refuse_foreign_limits
 from harness.power.source import (
     Device,
     MeterError,

@@ -22,9 +22,7 @@ from harness.power.caps.journal import (
     SavedLimit,
     lock_directory,
     new_journal,
-    refuse_foreign_limits,
     refuse_stale_journal,
-    register_journal,
     state_directory,
 )
 from harness.power.caps.limits import (
@@ -37,6 +35,7 @@ from harness.power.caps.limits import (
     set_cap,
     set_state,
 )
+from harness.power.caps.registry import refuse_foreign_limits, register_journal
 from harness.power.caps.restore import RestoreError, describe_limit, restore_boards
 from harness.power.caps.watchdog import Watchdog
 from harness.power.source import (

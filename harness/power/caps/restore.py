@@ -8,14 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from harness.power.caps.host import read_boot_id
-from harness.power.caps.journal import (
-    Journal,
-    SavedLimit,
-    lock_directory,
-    read_registered_limits,
-    refuse_living_owner,
-)
+from harness.power.caps.journal import Journal, SavedLimit, lock_directory
 from harness.power.caps.limits import format_limit, limit_to_restore, set_cap, set_state
+from harness.power.caps.registry import read_registered_limits, refuse_living_owner, remove_journal
 from harness.power.rocm_devices import VISIBLE_VARIABLES
 from harness.power.source import (
     BoardsEndedError,
@@ -139,7 +134,7 @@ def restore_boards(source: PowerSource, path: Path, journal: Journal) -> list[tu
     else:
         # Removed last: if this process is killed before, the watchdog restores all boards again.
         try:
-            journal.remove(path)
+            remove_journal(journal, path)
         except OSError as error:
             results.append((f"{path}: the journal cannot be removed ({error.strerror})", False))
     return results

@@ -24,13 +24,8 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from harness import interrupts
-from harness.power.caps.journal import (
-    BlockedError,
-    Journal,
-    SavedLimit,
-    is_registered_by,
-    lock_directory,
-)
+from harness.power.caps.journal import BlockedError, Journal, SavedLimit, lock_directory
+from harness.power.caps.registry import is_registered_by, remove_journal
 from harness.power.caps.restore import open_all_boards, restore_boards
 from harness.power.source import BoardsEndedError, MeterError
 from harness.power.sources import open_source, source_class
@@ -214,7 +209,7 @@ def _try_to_restore(path: Path, journal: Journal, is_first: bool) -> list[tuple[
             try:
                 source = open_all_boards(journal.meter)
             except BoardsEndedError:
-                remaining.remove(path)
+                remove_journal(remaining, path)
                 return [(f"{path}: the simulator has ended, so no limit is left to restore", True)]
             with closing(source):
                 return restore_boards(source, path, remaining)

@@ -29,10 +29,10 @@ from harness.power.caps.journal import (
     lock_directory,
     new_journal,
     refuse_any_limits,
-    refuse_foreign_limits,
 )
 from harness.power.caps.limits import is_same_limit, set_cap
 from harness.power.caps.lock import LockHolder
+from harness.power.caps.registry import refuse_foreign_limits, remove_journal
 from harness.power.source import CapControl, MeterError, Readback
 from harness.run import preflight
 
@@ -180,7 +180,7 @@ def test_a_journal_is_on_disk_before_it_has_its_name_and_its_name_before_a_limit
     assert forced == [(".caps.json.writing", False), (tmp_path.name, True)]
     assert Journal.read(path) == JOURNAL
     forced.clear()
-    JOURNAL.remove(path)
+    remove_journal(JOURNAL, path)
     assert forced == [(tmp_path.name, False)] and Journal.read(path) is None
 
 
