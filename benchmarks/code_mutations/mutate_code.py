@@ -65,6 +65,7 @@ TARGETS = {
     "harness/power/caps/restore.py": (POWER,),
     "harness/power/caps/watchdog.py": (POWER,),
     "harness/power/caps/journal.py": (POWER,),
+    "harness/power/caps/registry.py": (POWER,),
     "harness/power/caps/lock.py": (POWER,),
     "harness/power/caps/host.py": (POWER,),
     "harness/run/board_settings.py": (POWER, "tests/harness/run/test_preflight.py"),

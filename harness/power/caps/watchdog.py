@@ -206,6 +206,10 @@ def _try_to_restore(path: Path, journal: Journal, is_first: bool) -> list[tuple[
             if not limits:
                 return []
             remaining = replace(journal, accelerators=limits)
+            if not path.exists():
+                # It was lost. If this attempt fails, the next one and `restore` need it.
+                with contextlib.suppress(MeterError):
+                    remaining.write(path)
             try:
                 source = open_all_boards(journal.meter)
             except BoardsEndedError:

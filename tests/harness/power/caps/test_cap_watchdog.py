@@ -32,6 +32,7 @@ from harness.power.caps import journal as cap_journal
 from harness.power.caps import watchdog as cap_watchdog
 from harness.power.caps.apply import applied_cap
 from harness.power.caps.journal import GRACE_S, Journal, SavedLimit, lock_directory, new_journal
+from harness.power.caps.restore import open_all_boards
 from harness.power.caps.watchdog import WatchdogError
 from harness.power.source import MeterError
 from harness.simulation import server
@@ -252,6 +253,23 @@ def test_a_file_system_that_became_read_only_keeps_no_limit(node, monkeypatch):
     assert node.limits == AS_FOUND
     assert "the journal cannot be removed (Read-only file system)" in result.output
     monkeypatch.undo()
+
+
+def test_a_lost_journal_does_not_end_the_attempts_where_the_first_one_fails(node, monkeypatch):
+    """The meter is busy at first, and the boards are not registered, as simulated ones are not."""
+    node.change(limits={A: 400_000, B: 700_000})
+    journal = new_journal("nvidia", "a-run", (SavedLimit(A, 700_000, None),))
+    is_busy = iter([True, False])
+
+    def open_boards(meter: str) -> object:
+        if next(is_busy):
+            raise MeterError("busy")
+        return open_all_boards(meter)
+
+    monkeypatch.setattr(cap_watchdog, "open_all_boards", open_boards)
+    monkeypatch.setattr(cap_watchdog, "PAUSES_S", (0.1,))
+    cap_watchdog._restore_what_remains(node.journal, journal)
+    assert node.limits == AS_FOUND and not node.journal.exists()
 
 
 def test_the_watchdog_writes_what_it_did_into_the_system_log(node, monkeypatch):
