@@ -142,7 +142,8 @@ def _compare_with_plan(
     environment = EnvironmentDeclaration.from_document(_read_object(path / "environment.json"))
     boards = sorted({accelerator.name for accelerator in system.accelerators})
     yield "sweep", result.get("sweep"), sweep.make_label(entry)
-    planned = dict(describe_plan(plan))
+    # The machine of the plan above locks no clock.
+    planned = dict(describe_plan(plan)) | {"sm_clock_mhz": planned_request.sm_clock_mhz}
     for name, value in describe_run(run, environment):
         yield name, value, planned[name]
     yield "seed", settings.seed, plan.seed

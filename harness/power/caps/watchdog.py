@@ -154,11 +154,16 @@ def _restore_what_remains(path: Path, journal: Journal) -> None:
         if all(is_restored for _, is_restored in results):
             return
         if pause_s == 0:
-            note = f"for up to {sum(PAUSES_S) / 60:.0f} min"
-            text = f"the watchdog of the run {journal.run_id} tries to restore these limits again"
-            _print_lines([f"{path}: {text}, {note}"], is_logged)
-    text = "the watchdog has ended its attempts; try: bench-submit restore"
-    _print_lines([f"{path}: {text}"], is_logged)
+            _print_lines(
+                [
+                    f"{path}: the watchdog of the run {journal.run_id} tries to restore these "
+                    f"limits again, for up to {sum(PAUSES_S) / 60:.0f} min"
+                ],
+                is_logged,
+            )
+    _print_lines(
+        [f"{path}: the watchdog has ended its attempts; try: bench-submit restore"], is_logged
+    )
 
 
 def _waits_with_work(path: Path, journal: Journal, pause_s: float) -> bool:
