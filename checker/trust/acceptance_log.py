@@ -54,7 +54,7 @@ class LogEntry:
 class LogLine(LogEntry):
     """A line of the LOG."""
 
-    number: int = 0
+    number: int = field(kw_only=True)
     """From 1."""
 
 

@@ -119,7 +119,7 @@ def _decide(verdict: Verdict, path: str, log: AcceptanceLog, reason: str) -> tup
         return WITHDRAWN, ""
     doubts = "; ".join(_list_doubts(verdict))
     if doubts and not reason:
-        return REFUSED, f"{doubts}. To accept it all the same: --despite {verdict.path} REASON"
+        return REFUSED, f"{doubts}; to accept it all the same, add --despite BUNDLE REASON"
     return ACCEPTED, f"despite: {doubts}" if doubts else ""
 
 

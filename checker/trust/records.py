@@ -127,7 +127,9 @@ def read_records(
                 # The document is good, and so is its signature: only the key does not count.
                 document = f"{name}.json"
                 record = read_document(document, contents[document], WITHDRAWAL_FORMAT)
-                records.withdrawal_set_aside = _make_withdrawal(record)
+                records.withdrawal_set_aside = records.withdrawal_set_aside or _make_withdrawal(
+                    record
+                )
     return records
 
 

@@ -13,11 +13,12 @@ from harness.power.meter_access import find_access_file
 from harness.power.sources import source_class
 from harness.run.export import parse_target
 from harness.run.plan import SIMULATED_WORK, Machine, Original, Plan, PlanError, RunRequest
+from harness.run.settings import hash_named_file
 from harness.simulation import work as simulated_work
 from harness.slurm.job import SlurmJob, SlurmJobError, read_job
 from rules.bundle_format.records import Json
 from rules.contract import RequestSet
-from rules.input_hash import hash_file, hash_input
+from rules.input_hash import hash_file
 from rules.protocol import CURRENT, PROTOCOLS
 from rules.workloads import Workload, workloads
 
@@ -165,7 +166,7 @@ def _check_same_file(option: str, path: str | None, sha256: str | None) -> None:
         raise PlanError(f"{option}: the original read a file with SHA-256 {sha256}; name it")
     if path is not None and sha256 is None:
         raise PlanError(f"{option} {path}: the original read no such file; leave out {option}")
-    if path is not None and hash_input(path) != sha256:
+    if hash_named_file(path) != sha256:
         raise PlanError(
             f"{option} {path}: this is not the file of the original, whose SHA-256 is {sha256}"
         )

@@ -13,7 +13,7 @@ from rules.input_hash import hash_input
 def describe_plan(plan: Plan) -> Iterator[tuple[str, object]]:
     """Yield each setting of a planned run by name. Files count by their content, and the seed does
     not count. Raises PlanError if a file that the plan names cannot be read."""
-    weights = _hash(plan.weights)
+    weights = hash_named_file(plan.weights)
     yield "workload", plan.workload
     yield "size", plan.size
     yield "implementation", plan.implementation
@@ -27,7 +27,7 @@ def describe_plan(plan: Plan) -> Iterator[tuple[str, object]]:
     yield "options", dict(plan.options)
     yield "requests", plan.requests and asdict(plan.requests)
     yield "weights", "seeded" if weights is None else f"sha256:{weights}"
-    yield "corpus_sha256", _hash(plan.corpus)
+    yield "corpus_sha256", hash_named_file(plan.corpus)
 
 
 def describe_run(
@@ -51,7 +51,9 @@ def describe_run(
     yield "corpus_sha256", settings.corpus_sha256
 
 
-def _hash(path: str | None) -> str | None:
+def hash_named_file(path: str | None) -> str | None:
+    """Return the SHA-256 of weights or a corpus that a plan names; None if it names none. Raises
+    PlanError if it cannot be read."""
     try:
         return None if path is None else hash_input(path)
     except OSError as error:

@@ -9,7 +9,7 @@ import os
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 from harness.power.caps.host import read_boot_id
 from harness.power.caps.journal import (
@@ -107,14 +107,20 @@ def remove_journal(journal: Journal, path: Path) -> None:
     """Unregister the boards of a run, remove its journal at `path`, and return when the removal is
     on disk. The journal of another run at `path` stays."""
     # All boards of the run: the journal may hold only those that were restored last.
-    for link in _list_registrations(journal.meter):
-        with suppress(OSError):
-            if _is_registration_of(journal, path, link):
-                _copy_of(link).unlink(missing_ok=True)
-                link.unlink()
+    unregister_boards(journal, path)
     if path.parent.exists() and not journal.is_in_place_of_another(path):
         path.unlink(missing_ok=True)
         sync_directory(path.parent)
+
+
+def unregister_boards(journal: Journal, path: Path, uuids: Collection[str] | None = None) -> None:
+    """Remove the registrations of these boards, of all for None, that the run of `journal` made."""
+    for link in _list_registrations(journal.meter):
+        with suppress(OSError):
+            is_named = uuids is None or unquote(link.name) in uuids
+            if is_named and _is_registration_of(journal, path, link):
+                _copy_of(link).unlink(missing_ok=True)
+                link.unlink()
 
 
 def _is_registration_of(journal: Journal, path: Path, link: Path) -> bool:

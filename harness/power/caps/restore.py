@@ -10,7 +10,13 @@ from pathlib import Path
 from harness.power.caps.host import read_boot_id
 from harness.power.caps.journal import Journal, SavedLimit, lock_directory
 from harness.power.caps.limits import format_limit, limit_to_restore, set_cap, set_state
-from harness.power.caps.registry import read_registered_limits, refuse_living_owner, remove_journal
+from harness.power.caps.registry import (
+    is_registered_by,
+    read_registered_limits,
+    refuse_living_owner,
+    remove_journal,
+    unregister_boards,
+)
 from harness.power.rocm_devices import VISIBLE_VARIABLES
 from harness.power.source import (
     BoardsEndedError,
@@ -40,7 +46,7 @@ def restore(path: Path) -> list[tuple[str, bool]]:
         obeyed = _correct(path, journal)
         with closing(_open_source_of(path, journal)) as source:
             results = restore_boards(source, path, obeyed)
-    if obeyed != journal:
+    if {*obeyed.accelerators} != {*journal.accelerators}:
         results.append((f"{path}: differs from its copy on this host, so the copy counted", True))
     return results
 
@@ -61,11 +67,16 @@ def restore_lost(path: Path, copy: Journal) -> list[tuple[str, bool]]:
 
 
 def _correct(path: Path, journal: Journal) -> Journal:
-    """The journal with the limits that the copies of its registered boards have. Boards that were
-    restored before are in the copies only."""
+    """The journal with the boards and limits that the copies on this host have. Boards that are
+    not registered, as those of earlier versions, count as the journal has them. Boards that another
+    run has registered since are left out."""
     registered = read_registered_limits(journal.meter, path)
-    limits = tuple(registered.get(limit.uuid, limit) for limit in journal.accelerators)
-    return replace(journal, accelerators=limits)
+    others = [
+        limit
+        for limit in journal.accelerators
+        if limit.uuid not in registered and is_registered_by(journal, path, limit.uuid) is not False
+    ]
+    return replace(journal, accelerators=(*registered.values(), *others))
 
 
 def open_all_boards(meter: str) -> PowerSource:
@@ -131,6 +142,9 @@ def restore_boards(source: PowerSource, path: Path, journal: Journal) -> list[tu
         with contextlib.suppress(MeterError):
             if not journal.is_in_place_of_another(path):
                 replace(journal, accelerators=tuple(remaining)).write(path)
+        # What is registered is left to restore. Other runs may have the restored boards now.
+        restored = {*journal.accelerators} - {*remaining}
+        unregister_boards(journal, path, {limit.uuid for limit in restored})
     else:
         # Removed last: if this process is killed before, the watchdog restores all boards again.
         try:

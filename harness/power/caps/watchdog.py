@@ -83,12 +83,11 @@ class Watchdog:
                 self._process.wait()
 
     def _start(self) -> "subprocess.Popen[str]":
+        content = json.dumps(asdict(self._journal))
+        command = [sys.executable, "-m", "harness.power.caps.watchdog", str(self._path), content]
         try:
             process = subprocess.Popen(
-                [
-                    *(sys.executable, "-m", "harness.power.caps.watchdog"),
-                    *(str(self._path), json.dumps(asdict(self._journal))),
-                ],
+                command,
                 # Python must not import modules from the working directory of the user.
                 env={**os.environ, "PYTHONSAFEPATH": "1"},
                 stdin=subprocess.PIPE,

@@ -217,16 +217,32 @@ def test_restore_uses_the_copy_on_the_host_where_the_journal_is_lost_or_altered(
         # A damaged journal is not taken for a lost one: it may be of an earlier version.
         assert result.exit_code == 1 and "cannot be read" in result.output
         return
-    if disturb is leave_out_a_board:
-        assert node.limits == {A: 400_000, B: 700_000}
-        return
     assert (result.exit_code, node.limits) == (0, AS_FOUND), result.output
     assert "restored to 700 W" in result.output
-    assert ("so the copy counted" in result.output) == (disturb is alter)
+    is_contradicted = disturb in (alter, leave_out_a_board)
+    assert ("so the copy counted" in result.output) == is_contradicted
     assert not [path.name for path in node.boards_directory.glob("GPU*")]
     with applied_cap(node.plan()):
         assert node.limits == SET
     assert node.limits == AS_FOUND
+
+
+def test_board_that_was_restored_is_no_longer_registered_and_not_restored_again(node):
+    cut_power(node)
+    node.change(deaf=[B])
+    result = CliRunner().invoke(main, ["restore"])
+    assert result.exit_code == 1 and node.limits == {A: 700_000, B: 400_000}, result.output
+    assert sorted(p.name for p in node.boards_directory.glob("GPU*")) == [B, f"{B}.json"]
+    # The journal cannot name board A again, even if it is altered.
+    node.change(deaf=[], limits={A: 500_000, B: 400_000})
+    link = node.boards_directory / A
+    link.symlink_to(node.root / "elsewhere" / "caps.json")
+    journal = Journal.read(node.journal)
+    limits = (SavedLimit(A, 700_000, None), *journal.accelerators)
+    replace(journal, accelerators=limits).write(node.journal)
+    link_target = link.readlink()
+    CliRunner().invoke(main, ["restore"])
+    assert node.limits == {A: 500_000, B: 700_000} and link.readlink() == link_target
 
 
 def test_restore_does_not_touch_the_boards_of_a_run_that_lives_and_lost_its_journal(node):
