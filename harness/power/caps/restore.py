@@ -71,12 +71,12 @@ def _correct(path: Path, journal: Journal) -> Journal:
     not registered, as those of earlier versions, count as the journal has them. Boards that another
     run has registered since are left out."""
     registered = read_registered_limits(journal.meter, path)
-    others = [
-        limit
+    in_journal = {
+        limit.uuid: limit
         for limit in journal.accelerators
-        if limit.uuid not in registered and is_registered_by(journal, path, limit.uuid) is not False
-    ]
-    return replace(journal, accelerators=(*registered.values(), *others))
+        if limit.uuid in registered or is_registered_by(journal, path, limit.uuid) is not False
+    }
+    return replace(journal, accelerators=tuple((in_journal | registered).values()))
 
 
 def open_all_boards(meter: str) -> PowerSource:
