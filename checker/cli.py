@@ -33,6 +33,9 @@ COMMANDS = {
     "review": ("checker.trust.cli:review", "judge a bundle and sign the findings"),
     "waive": ("checker.trust.cli:waive", "sign that a rule is waived for some bundles"),
     "withdraw": ("checker.trust.cli:withdraw", "sign that a bundle is withdrawn"),
+    "request": ("checker.trust.cli:request", "sign that the own center hands a bundle in"),
+    "commit": ("checker.trust.cli:commit", "publish the hash of a bundle before the bundle"),
+    "challenge": ("checker.trust.cli:challenge", "sign the seed for a reproduction"),
     "accept": ("checker.trust.cli:accept", "write into the LOG what passes"),
     "log": ("checker.trust.cli:log", "print the head of the LOG"),
 }

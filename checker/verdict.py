@@ -14,7 +14,7 @@ INTERNAL = "internal"
 """Takes the place of a rule's id in a finding about the checker itself: it failed, so a bundle was
 not fully judged."""
 
-NON_BUNDLE_STANDINGS = ("log", "waiver", "keyring")
+NON_BUNDLE_STANDINGS = ("log", "waiver", "commitment", "keyring")
 """The standings of files of a round that belong to no bundle."""
 
 ACCEPTANCE_LIFTS_NO_BAR = (1, 11, 0)
@@ -60,6 +60,10 @@ class Reproduction:
     """Whether the differences are within the board spread or the 95 % intervals: the original is
     then reproduced, otherwise the reproduction has failed (X119)."""
 
+    shared: tuple[str, ...] = ()
+    """What the two centers have in common in this round, such as `board GPU-…`; empty if
+    nothing."""
+
     @property
     def center(self) -> str:
         """The center of the reproduction."""
@@ -69,8 +73,8 @@ class Reproduction:
 @dataclass(frozen=True)
 class Verdict:
     """The verdict on one bundle, on one file of published figures, or on a file of the round that
-    belongs to no bundle: the LOG, a waiver or the keyring. The latter have a verdict only if they
-    have a finding.
+    belongs to no bundle: the LOG, a waiver, a commitment or the keyring. The latter have a verdict
+    only if they have a finding.
 
     `standing` and `signer` are None if they could not be established. `standing` is that of the
     bundle, `published`, or one of `NON_BUNDLE_STANDINGS`.
@@ -86,6 +90,8 @@ class Verdict:
     """Why the bundle was withdrawn; empty if it was not."""
     withdrawn_by: str = ""
     withdrawn_at: str = ""
+    handed_in_by: tuple[str, ...] = ()
+    """The principals who hand the bundle in, by good requests."""
     reviews: tuple[Review, ...] = ()
     """The reviews of the bundle whose signatures are good."""
     accepted: str = ""
@@ -124,13 +130,14 @@ class Verdict:
         such as X114. Empty if it may.
 
         A report gives a bundle with such findings no rank and names none as a winner. It states
-        `found` of the findings as the reason. The findings bar nothing once a reviewer accepts the
-        bundle, nor if they are waived or notes. Up to rule book 1.10.0, acceptance lifted them too.
+        `found` of the findings as the reason. The findings bar nothing if they are waived or notes,
+        nor once a reviewer accepts the bundle, except those that no review lifts. Up to rule book
+        1.10.0, acceptance lifted them too.
         """
-        was_lifted = self.accepted and parse_version(self.accepted) < ACCEPTANCE_LIFTS_NO_BAR
-        if self.reviewers or was_lifted:
+        if self.accepted and parse_version(self.accepted) < ACCEPTANCE_LIFTS_NO_BAR:
             return ()
-        return tuple(filter(_bars_winning, self.findings))
+        is_reviewed = bool(self.reviewers)
+        return tuple(finding for finding in self.findings if _bars_winning(finding, is_reviewed))
 
     @property
     def reproducers(self) -> tuple[str, ...]:
@@ -168,10 +175,11 @@ class Verdict:
         return not self.withdrawn or rule is None or isinstance(rule, FormRule)
 
 
-def _bars_winning(finding: Finding) -> bool:
+def _bars_winning(finding: Finding, is_reviewed: bool) -> bool:
     rule = rules_by_id().get(finding.rule)
-    is_lifted = bool(finding.waived) or finding.severity == Severity.NOTE
-    return rule is not None and rule.bars_winning and not is_lifted
+    if rule is None or finding.waived or finding.severity == Severity.NOTE:
+        return False
+    return rule.bars_winning and not (is_reviewed and rule.review_lifts_bar)
 
 
 @dataclass(frozen=True)

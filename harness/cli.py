@@ -161,7 +161,8 @@ def reproduce(bundle: Path, out: Path, dry_run: bool, **options: Any) -> None:
 def sign(bundle: Path, key: Path, principal: str) -> None:
     """Sign the finished BUNDLE with an SSH key, in its directory submissions/CENTER/SYSTEM/RUN.
 
-    The manifest then names center and system. The signature counts in that directory only.
+    The manifest then names center and system. The signature counts in that directory only. In a
+    directory with a keyring, a request hands the bundle in to the round.
     """
     from harness.run import command
     from harness.sign import NoKeyError, SigningError

@@ -261,7 +261,9 @@ _BURN_OPTIONS = (
 )
 _REPRODUCE_OPTIONS = (
     click.option(
-        "--seed", type=_SEED_RANGE, help="another seed than that of the original, for a challenge"
+        "--seed",
+        type=_SEED_RANGE,
+        help="another seed than that of the newest challenge, or of the original",
     ),
     METER,
     SYSTEM,

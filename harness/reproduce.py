@@ -21,6 +21,7 @@ from rules.declarations.system import SystemDeclaration
 from rules.finding import Severity
 from rules.protocol import CURRENT
 from rules.rule import STUDY_STANDING
+from rules.summaries.bundle_summary import Challenge
 from rules.views import AnyBundle
 from rules.workloads import workloads
 
@@ -31,14 +32,19 @@ SIMULATED_METER = "simulated:"
 def make_reproduction_request(
     bundle: Path, seed: int | None, meter: str | None, **options: Any
 ) -> RunRequest:
-    """Return the request that repeats the run of `bundle` here. `seed` replaces that of the
-    original. `options` has the system, corpus, weights, node and head of the command line.
+    """Return the request that repeats the run of `bundle` here. The seed is `seed`, that of the
+    newest challenge, or that of the original. `options` has the system, corpus, weights, node and
+    head of the command line.
 
     Prints which software differs. Raises PlanError if the bundle does not pass, and MeterError if
     there is no such meter.
     """
-    original, packages = _read_original(bundle.resolve())
+    original, packages, challenges = _read_original(bundle.resolve())
     _print_software_differences(packages)
+    if seed is None and challenges:
+        newest = max(challenges, key=lambda challenge: challenge.issued_at)
+        seed = newest.seed
+        click.echo(f"seed {seed} of the challenge by {newest.issued_by}", err=True)
     run = original.run
     settings, requests = run.settings, run.settings.requests
     if settings.nodes > 1 and options["head"] is None:
@@ -93,9 +99,11 @@ class _Statement:
         return _Statement(bundle.declaration, bundle.system_declaration, packages)
 
 
-def _read_original(bundle: Path) -> tuple[Original, Mapping[str, str]]:
-    """Judge the bundle to reproduce, and return it with the versions of its packages. Raises
-    PlanError if it does not pass."""
+def _read_original(
+    bundle: Path,
+) -> tuple[Original, Mapping[str, str], tuple[Challenge, ...]]:
+    """Judge the bundle to reproduce, and return it with the versions of its packages and its
+    challenges. Raises PlanError if it does not pass."""
     try:
         judged = _judge(bundle, signed=True)
     # A compute node may have no ssh-keygen. Whoever checks the reproduction verifies the signature.
@@ -117,7 +125,8 @@ def _read_original(bundle: Path) -> tuple[Original, Mapping[str, str]]:
         manifest_sha256=sha256((bundle / MANIFEST_FILE).read_bytes()).hexdigest(),
         boards=tuple(uuid for rank in statement.run.ranks for uuid in rank.accelerators),
     )
-    return Original(reference, statement.run, statement.system), statement.packages
+    original = Original(reference, statement.run, statement.system)
+    return original, statement.packages, judged.trust.challenges
 
 
 def _judge(bundle: Path, signed: bool) -> JudgedBundle:

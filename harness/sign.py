@@ -1,4 +1,4 @@
-"""Signs a bundle's manifest with an SSH key, as git signs commits."""
+"""Signs a bundle's manifest with an SSH key, as git signs commits, and hands the bundle in."""
 
 import contextlib
 from pathlib import Path
@@ -10,6 +10,8 @@ from checker.terminal import UnwritableError, describe_unwritable
 from checker.trust.authority import Authority, find_authority
 from checker.trust.keyring import PRINCIPAL
 from checker.trust.manifest import may_lack_place, read_main_document
+from checker.trust.records import REQUEST
+from checker.trust.requests import build_request
 from checker.trust.signature import NoKeyError as NoKeyError
 from checker.trust.signature import SigningError, sign_content, verify_signature
 from rules.bundle_format.files import Refused, read_files
@@ -20,7 +22,7 @@ from rules.bundle_format.records import (
     SUBMISSION_NAMESPACE,
     WITHDRAWAL_NAMESPACE,
 )
-from rules.bundle_format.seal import write_all_durable
+from rules.bundle_format.seal import encode_json, write_all_durable
 from rules.rule_ids import KEYRING_MISSING
 
 __all__ = [
@@ -30,16 +32,18 @@ __all__ = [
     "make_signature",
     "prepare_manifest",
     "sign",
+    "write_request",
     "write_signature",
 ]
 
 
 def sign(bundle: Path, key: Path, principal: str) -> Path:
-    """Sign the manifest of `bundle` without a look at the keyring, and return the path of the
-    signature. Raises as `prepare_manifest`, `make_signature` and `write_signature` do."""
+    """Sign the manifest of `bundle` and hand the bundle in, whether or not the keyring knows the
+    key. Returns the path of the signature. Raises as the functions below do."""
     manifest = prepare_manifest(bundle, principal)
     signature = make_signature(manifest, key, principal)
     path, _ = write_signature(bundle, manifest, signature, principal)
+    write_request(bundle, key, principal)
     return path
 
 
@@ -143,13 +147,35 @@ def write_signature(
         path.parent.mkdir(exist_ok=True)
         write_all_durable({path: signature, bundle / MANIFEST_FILE: manifest})
         others = sorted(other for other in path.parent.glob("submission.*.sig") if other != path)
-        for other in others:
+        # Requests are for the manifest as it was.
+        for other in (*others, *path.parent.glob(f"{REQUEST}.*")):
             other.unlink()
     except OSError as error:
         with contextlib.suppress(OSError):  # fails if it has files, so it existed before
             path.parent.rmdir()
         raise UnwritableError(describe_unwritable(error, path)) from None
     return path, [other.name for other in others]
+
+
+def write_request(bundle: Path, key: Path, principal: str) -> Path | None:
+    """Sign that the center of `principal` hands `bundle` in to the round that it lies in. Returns
+    the path of the request; None without a keyring above the bundle, because that is no round.
+
+    Raises SigningError, and UnwritableError.
+    """
+    try:
+        submissions = find_authority(bundle, None, bundle).submissions
+    except Refused:
+        return None
+    request = build_request((bundle / MANIFEST_FILE).read_bytes(), principal, submissions)
+    content = encode_json(request)
+    path = bundle / SIGNATURE_DIR / f"{REQUEST}.{principal}.json"
+    signed = sign_content(content, key, SUBMISSION_NAMESPACE)
+    try:
+        write_all_durable({path: content, path.with_suffix(".sig"): signed})
+    except OSError as error:
+        raise UnwritableError(describe_unwritable(error, path)) from None
+    return path
 
 
 def _describe_unknown(bundle: Path, allowed: Authority, principal: str) -> str:

@@ -78,6 +78,9 @@ class Rule:
     bars_winning: bool = False
     """Whether a run with a finding wins no comparison before it is reviewed. A report asks
     `checker.verdict.Verdict.findings_that_bar_winning`."""
+    review_lifts_bar: bool = True
+    """Whether a review by another center ends that. False if only whoever runs the round, or the
+    center of the bundle, can answer for it."""
     statistical: bool = False
     """Whether the rule judges how likely readings are. Such a rule may also report altered readings
     that another rule reports."""

@@ -39,6 +39,7 @@ def _convert_verdict(view: RoundView, verdict: Verdict) -> dict[str, object]:
         "standing": verdict.standing,
         "judged_standing": verdict.judged_standing,
         "signer": verdict.signer,
+        "handed_in_by": verdict.handed_in_by,
         "status": view.status(verdict),
         "withdrawn": verdict.withdrawn,
         "withdrawn_by": verdict.withdrawn_by,

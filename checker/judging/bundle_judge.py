@@ -249,6 +249,7 @@ def _conclude(item: _OpenBundle, options: JudgeOptions) -> JudgedBundle:
         withdrawn_by=withdrawal.withdrawn_by if withdrawal else "",
         withdrawn_at=withdrawal.withdrawn_at if withdrawal else "",
         reviews=trust.reviews,
+        handed_in_by=trust.handed_in_by,
         accepted=trust.accepted,
         manifest_sha256=trust.manifest_sha256,
         is_local=not options.signed,
@@ -264,8 +265,15 @@ def _conclude(item: _OpenBundle, options: JudgeOptions) -> JudgedBundle:
         else:
             summary = summarize_study(bundle, *identity)
     if summary:
-        is_withdrawn = withdrawal is not None
-        summary = replace(summary, log_line=trust.log_line, withdrawn=is_withdrawn)
+        summary = replace(
+            summary,
+            log_line=trust.log_line,
+            committed_line=trust.committed_line,
+            withdrawn=withdrawal is not None,
+            withdrawn_by_round=trust.withdrawn_by_round,
+            challenges=trust.challenges,
+            needs_challenge=trust.needs_challenge,
+        )
     # After the verdict: `keep` may rely on evidence that passed.
     if options.keep and has_evidence and verdict.status == "pass":
         verdict = replace(verdict, kept=options.keep(bundle))

@@ -1,4 +1,5 @@
-"""The LOG: which bundle was accepted when, and under which version of the rule book.
+"""The LOG: which bundle was accepted when, and under which version of the rule book, and which
+center committed to a bundle before.
 
 Lines are only ever appended to `submissions/LOG`. Each line is a JSON object (`log-entry-1.json`)
 with the SHA-256 of the line before, so a line that is changed, removed or moved breaks the chain.
@@ -26,7 +27,7 @@ from rules.rule_ids import ACCEPTANCE_CONTRADICTS_BUNDLE, ACCEPTED_BUNDLE_MISSIN
 
 START = "0" * 64
 """What the first line has for the hash of the line before."""
-ACCEPTED, WITHDRAWN = "accepted", "withdrawn"
+ACCEPTED, WITHDRAWN, COMMITTED = "accepted", "withdrawn", "committed"
 MAX_LOG_BYTES = 64 * 2**20
 _CLOCK_TOLERANCE = timedelta(days=1)
 """How far the clocks of the node, of the person who accepts and of the one who checks may
@@ -40,9 +41,10 @@ class LogEntry:
     at: str
     """The time in UTC, such as 2026-11-21T17:00:00Z."""
     event: str
-    """`ACCEPTED` or `WITHDRAWN`."""
+    """`ACCEPTED`, `WITHDRAWN` or `COMMITTED`."""
     path: str
-    """The bundle's directory below `submissions/`, with `/` between its parts."""
+    """The bundle's directory below `submissions/`, with `/` between its parts; the center's for a
+    commitment."""
     manifest_sha256: str
     rules_version: str
     reason: str = ""
@@ -66,6 +68,8 @@ class AcceptanceLog:
     """By path."""
     withdrawn: Mapping[str, LogLine] = field(default_factory=dict)
     """By path; a bundle that was withdrawn was accepted before."""
+    committed: Mapping[tuple[str, str], LogLine] = field(default_factory=dict)
+    """By center, in lower case, and SHA-256 of the manifest."""
     hashes: tuple[str, ...] = ()
     """The hash of each line."""
     problems: tuple[Problem, ...] = ()
@@ -111,6 +115,7 @@ def _parse_log(raw: bytes) -> AcceptanceLog:
     trusted."""
     accepted: dict[str, LogLine] = {}
     withdrawn: dict[str, LogLine] = {}
+    committed: dict[tuple[str, str], LogLine] = {}
     hashes: list[str] = []
     previous = None
     latest = (datetime.now(UTC) + _CLOCK_TOLERANCE).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -118,10 +123,13 @@ def _parse_log(raw: bytes) -> AcceptanceLog:
     for number, raw_line in enumerate(raw.splitlines(keepends=True), start=1):
         line = _parse_line(number, raw_line, hashes[-1] if hashes else START)
         _check_order(line, previous, latest)
-        _add_line(line, accepted, withdrawn)
+        if line.event == COMMITTED:
+            _add_commitment(line, committed)
+        else:
+            _add_line(line, accepted, withdrawn)
         hashes.append(hashlib.sha256(raw_line).hexdigest())
         previous = line
-    return AcceptanceLog(accepted, withdrawn, tuple(hashes))
+    return AcceptanceLog(accepted, withdrawn, committed, tuple(hashes))
 
 
 def _parse_line(number: int, raw: bytes, head: str) -> LogLine:
@@ -205,6 +213,19 @@ def _add_line(line: LogLine, accepted: dict[str, LogLine], withdrawn: dict[str, 
             "Only an accepted bundle can be withdrawn, and only once.",
         )
     withdrawn[line.path] = line
+
+
+def _add_commitment(line: LogLine, committed: dict[tuple[str, str], LogLine]) -> None:
+    """Add a line to the commitments so far."""
+    key = line.path.casefold(), line.manifest_sha256
+    if key in committed:
+        raise _broken(
+            line.number,
+            f"{shorten(line.path)} commits again, after line {committed[key].number}",
+            "each commitment once",
+            "The first line of a commitment counts.",
+        )
+    committed[key] = line
 
 
 def parse_version(text: str) -> tuple[int, ...]:

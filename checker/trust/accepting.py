@@ -1,4 +1,4 @@
-"""Write into the LOG which bundles are accepted or withdrawn."""
+"""Write into the LOG which bundles are accepted or withdrawn, and who committed to which."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,18 +7,21 @@ from pathlib import Path
 from checker.engine import judge_all
 from checker.trust.acceptance_log import (
     ACCEPTED,
+    COMMITTED,
     WITHDRAWN,
     AcceptanceLog,
     LogEntry,
     append_entries,
     read_log,
 )
+from checker.trust.commitments import name_commitment, read_commitments
+from checker.trust.keyring import read_keyring
 from checker.trust.records import utc_now
 from checker.trust.statements import StatementError, find_submissions, format_problems
 from checker.verdict import NON_BUNDLE_STANDINGS, Verdict
 from rules import VERSION
 from rules.bundle_format.files import Refused
-from rules.bundle_format.records import ACCEPTANCE_FILE
+from rules.bundle_format.records import ACCEPTANCE_FILE, KEYRING_DIR
 
 UNCHANGED, LEFT_OUT, REFUSED = "unchanged", "left out", "refused"
 """Outcomes for which nothing is written into the LOG: it lists the bundle already, the bundle was
@@ -30,16 +33,17 @@ class AcceptanceOutcome:
     """What `accept` did with one bundle."""
 
     outcome: str
-    """`ACCEPTED` or `WITHDRAWN`, which the LOG records, or one of `UNCHANGED`, `LEFT_OUT` and
-    `REFUSED`."""
+    """`ACCEPTED`, `WITHDRAWN` or `COMMITTED`, which the LOG records, or one of `UNCHANGED`,
+    `LEFT_OUT` and `REFUSED`."""
     path: str
-    """The bundle's directory below `submissions/`, with `/` between its parts."""
+    """The bundle's directory below `submissions/`, with `/` between its parts, or the file of the
+    commitment."""
     reason: str = ""
 
 
 def accept(paths: Sequence[Path], reasons: Mapping[Path, str]) -> list[AcceptanceOutcome]:
-    """Judge all submissions, and write into the LOG the bundles at or below `paths` that pass, or
-    were withdrawn since they were accepted.
+    """Judge all submissions, and write into the LOG all new commitments and then the bundles at or
+    below `paths` that pass, or were withdrawn since they were accepted.
 
     A bundle that no reviewer accepts, that one rejects, or that has findings which bar winning is
     refused, unless `reasons` has a reason for its directory. The LOG keeps the reason. Returns the
@@ -61,14 +65,21 @@ def accept(paths: Sequence[Path], reasons: Mapping[Path, str]) -> list[Acceptanc
         if verdict.standing not in (*NON_BUNDLE_STANDINGS, "published")
         and any(verdict.path.is_relative_to(root) for root in roots)
     ]
-    if not bundles:
-        raise StatementError(f"{paths[0]}: no bundle at or below it")
     reasons = {path.resolve(): reason for path, reason in reasons.items()}
     for named in reasons.keys() - {verdict.path for verdict in bundles}:
         raise StatementError(f"{named}: a reason is for a bundle at or below {paths[0]}")
     # One time for all lines of this acceptance.
     log, now = read_log(submissions), utc_now()
     entries, outcomes = [], []
+    # Before the bundles, so that a commitment comes before a copy that is accepted together with
+    # it.
+    for center, manifest_sha256 in read_commitments(read_keyring(submissions / KEYRING_DIR))[0]:
+        if (center.casefold(), manifest_sha256) not in log.committed:
+            entries.append(LogEntry(now, COMMITTED, center, manifest_sha256, VERSION))
+            file = name_commitment(center, manifest_sha256)
+            outcomes.append(AcceptanceOutcome(COMMITTED, file))
+    if not bundles and not entries:
+        raise StatementError(f"{paths[0]}: no bundle at or below it")
     for verdict in bundles:
         path = verdict.path.relative_to(submissions).as_posix()
         reason = reasons.get(verdict.path, "")

@@ -20,9 +20,11 @@ from checker.trust.acceptance_log import (
     read_log,
 )
 from checker.trust.authority import Authority, find_authority, find_keyrings_above, verify_submitter
-from checker.trust.keyring import read_keyring
+from checker.trust.commitments import read_commitments
+from checker.trust.keyring import belongs_to, read_keyring
 from checker.trust.manifest import MainDocument, check_place, read_main_document
-from checker.trust.records import Review, Withdrawal, read_records, utc_now
+from checker.trust.records import Review, Withdrawal, is_request, read_records, utc_now
+from checker.trust.requests import check_requests, read_round_title
 from checker.trust.waivers import find_waivers_in_force, judge_waivers
 from rules.bundle_format.files import Refused, build_refusal
 from rules.bundle_format.records import (
@@ -35,6 +37,10 @@ from rules.finding import Finding, Problem, Severity
 from rules.registry import rules_by_id
 from rules.rule import FormRule
 from rules.rule_ids import ACCEPTED_BUNDLE_REPLACED, OUT_OF_PLACE, WITHDRAWAL_REMOVED
+from rules.summaries.bundle_summary import Challenge
+
+_CHALLENGED_SINCE = (1, 12, 0)
+"""The first rule book under which reproductions of accepted bundles need a challenge."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +51,9 @@ class Trust:
     signer: str | None = None
     reviews: tuple[Review, ...] = ()
     withdrawal: Withdrawal | None = None
+    handed_in_by: tuple[str, ...] = ()
+    """The principals with a good request."""
+    challenges: tuple[Challenge, ...] = ()
     manifest_sha256: str = ""
     keyring: Path | None = None
     submissions: Path | None = None
@@ -56,8 +65,21 @@ class Trust:
     it."""
     log_line: int | None = None
     """The number of the line of the LOG that accepts it; None if none does."""
+    committed_line: int | None = None
+    """The number of the line of the LOG by which its center committed to it; None if none does."""
     waived: Mapping[str, str] = field(default_factory=dict)
     """The rules that are waived for it, each with the waiver's file."""
+
+    @property
+    def withdrawn_by_round(self) -> bool:
+        """Whether somebody of another center withdrew it: whoever runs the round."""
+        center = self.place.partition("/")[0]
+        return self.withdrawal is not None and not belongs_to(self.withdrawal.withdrawn_by, center)
+
+    @property
+    def needs_challenge(self) -> bool:
+        """Whether only reproductions with the seed of a challenge support it."""
+        return not self.accepted or parse_version(self.accepted) >= _CHALLENGED_SINCE
 
     def settle(self, findings: Iterable[Finding]) -> Iterator[Finding]:
         """The findings with waivers marked, and with severity note where the rule is newer than the
@@ -92,7 +114,7 @@ class RoundProblem:
 
     path: Path
     standing: str
-    """`log`, `waiver` or `keyring`."""
+    """`log`, `waiver`, `commitment` or `keyring`."""
     problem: Problem
 
 
@@ -130,6 +152,9 @@ def establish_trust(
         submitter = _verify_in_place(contents, document, authority, accepted_at)
     except Refused as refusal:
         problems += refusal.problems
+    if not submitter:
+        # Who does not sign the bundle cannot hand it in.
+        contents = {name: raw for name, raw in contents.items() if not is_request(name)}
     records = read_records(contents, authority.keyring, authority.center, accepted_at)
     withdrawal = records.withdrawal
     # The LOG remembers withdrawals, so that neither removing the files of one nor its key revives
@@ -138,6 +163,10 @@ def establish_trust(
         withdrawal = records.withdrawal_set_aside
         if not withdrawal:
             problems += _missing_withdrawal(log.withdrawn[authority.place])
+    if submitter:
+        title = read_round_title(authority.submissions)
+        problems += check_requests(records, authority.center, title, document)
+    commitment = log.committed.get((authority.center.casefold(), manifest_sha256))
     waived, waiver_problems = find_waivers_in_force(
         authority.keyring,
         authority.place,
@@ -151,12 +180,15 @@ def establish_trust(
         signer=submitter,
         reviews=tuple(records.reviews),
         withdrawal=withdrawal,
+        handed_in_by=tuple(request.requested_by for request in records.requests),
+        challenges=tuple(records.challenges),
         manifest_sha256=manifest_sha256,
         keyring=authority.keyring.directory,
         submissions=authority.submissions,
         place=authority.place,
         accepted=acceptance.rules_version if acceptance else "",
         log_line=acceptance.number if acceptance else None,
+        committed_line=commitment.number if commitment else None,
         waived=waived,
     )
 
@@ -173,7 +205,8 @@ def _verify_in_place(
 def check_round_files(
     trusts: Sequence[Trust], roots: Sequence[Path], expected_head: str
 ) -> Iterator[RoundProblem]:
-    """Check the LOGs, waivers and keyrings on which the trust in the judged bundles depends.
+    """Check the LOGs, waivers, commitments and keyrings on which the trust in the judged bundles
+    depends.
 
     `roots` are the checked paths: every bundle that the LOG lists below them must be present. A
     line of the LOG must have the hash `expected_head`, unless it is empty.
@@ -196,6 +229,8 @@ def check_round_files(
             yield RoundProblem(submissions / ACCEPTANCE_FILE, "log", problem)
         for file, problem in judge_waivers(keyring_of_round, utc_now())[1]:
             yield RoundProblem(submissions / file, "waiver", problem)
+        for file, problem in read_commitments(keyring_of_round)[1]:
+            yield RoundProblem(submissions / file, "commitment", problem)
         for problem in keyring_of_round.problems:
             yield RoundProblem(keyring_of_round.directory / SIGNERS_FILE, KEYRING_DIR, problem)
 

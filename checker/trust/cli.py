@@ -1,10 +1,10 @@
-"""`bench-check review`, `withdraw`, `waive`, `accept` and `verify`: sign statements on bundles and
-verify them."""
+"""The commands of `bench-check` that sign statements on bundles, write the LOG and verify both."""
 
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -116,6 +116,60 @@ def withdraw(bundle: Path, key: Path, principal: str, reason: str) -> None:
     click.echo(f"withdrawn: {path}")
 
 
+_BUNDLES = click.argument(
+    "bundles",
+    nargs=-1,
+    required=True,
+    metavar="BUNDLE...",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+)
+
+
+@click.command(context_settings=_HELP)
+@_BUNDLES
+@KEY
+@PRINCIPAL
+def request(bundles: tuple[Path, ...], key: Path, principal: str) -> None:
+    """Sign that the own center hands BUNDLE... in to the round.
+
+    The request is two files in the directory signatures/ of the bundle. Without them the bundle
+    wins no comparison, so that nobody else can hand in a run that its center discarded.
+    bench-submit sign makes them too, in a directory with a keyring.
+    """
+    for bundle in bundles:
+        path = _run(partial(signing.request, bundle, key, principal))
+        click.echo(f"requested: {path}")
+
+
+@click.command(context_settings=_HELP)
+@_BUNDLE
+@KEY
+@PRINCIPAL
+def challenge(bundle: Path, key: Path, principal: str) -> None:
+    """Draw and sign the seed that a reproduction of BUNDLE has to use.
+
+    For reviewers and for whoever runs the round: somebody of another center than that of BUNDLE and
+    than the one that reproduces it. bench-submit reproduce takes the seed from the bundle.
+    """
+    path, seed = _run(lambda: signing.challenge(bundle, key, principal))
+    click.echo(f"challenged with seed {seed}: {path}")
+
+
+@click.command(context_settings=_HELP)
+@_BUNDLES
+@KEY
+@PRINCIPAL
+def commit(bundles: tuple[Path, ...], key: Path, principal: str) -> None:
+    """Publish the hash of BUNDLE... before the bundle itself.
+
+    Writes two files into submissions/commitments/. Hand them in alone. Once the LOG has them, the
+    bundle comes before every copy of it.
+    """
+    for bundle in bundles:
+        path = _run(partial(signing.commit, bundle, key, principal))
+        click.echo(f"committed: {display_path(path, bundles)}")
+
+
 @click.command(context_settings=_HELP)
 @click.argument("rule", shell_complete=complete_from(list_rules))
 @_PATHS
@@ -183,7 +237,8 @@ def waive(
     "or it may not win. The LOG keeps the reason. May be repeated.",
 )
 def accept(paths: tuple[Path, ...], reasons: Mapping[Path, str]) -> None:
-    """Write into submissions/LOG each bundle at or below PATH... that passes or was withdrawn.
+    """Write into submissions/LOG each bundle at or below PATH... that passes or was withdrawn, and
+    each new commitment.
 
     The command judges all submissions, since some rules compare them. It refuses bundles that fail,
     that no center has reviewed, that a reviewer rejects, and that have findings which bar winning.

@@ -157,8 +157,8 @@ class Keyring:
         # The last one is a top-level domain, unless it stands alone.
         if center.casefold() in (labels[:-1] or labels):
             return f"{principal} has a domain called {center}"
-        organisation = _organisation(principal)
-        same = [p for p in self.principals_of(center) if _organisation(p) == organisation]
+        organisation = find_organisation(principal)
+        same = [p for p in self.principals_of(center) if find_organisation(p) == organisation]
         return f"{principal} has the domain of {same[0]}" if same else ""
 
 
@@ -177,7 +177,7 @@ def _domain(principal: str) -> str:
     return ".".join(filter(None, principal.partition("@")[2].casefold().split(".")))
 
 
-def _organisation(principal: str) -> str:
+def find_organisation(principal: str) -> str:
     """The part of the mail domain that an organisation registers: example.org of mail.example.org,
     example.ac.uk of cs.example.ac.uk.
 

@@ -1,5 +1,5 @@
-"""Read the signed records that lie in a bundle beside its submitter's signature: reviews and
-withdrawals."""
+"""Read the signed records that lie in a bundle beside its submitter's signature: reviews,
+withdrawals, requests and challenges."""
 
 import hashlib
 from dataclasses import dataclass, field, replace
@@ -10,7 +10,9 @@ from checker.trust.signature import verify_signature
 from rules.bundle_format.documents import read_document
 from rules.bundle_format.files import Refused, build_refusal, shorten
 from rules.bundle_format.records import (
+    CHALLENGE_FORMAT,
     MANIFEST_FILE,
+    REQUEST_FORMAT,
     REVIEW_FORMAT,
     REVIEW_NAMESPACE,
     SIGNATURE_DIR,
@@ -32,11 +34,14 @@ from rules.rule_ids import (
     SIGNER_REVOKED,
     WITHDRAWN_BY_ANOTHER_CENTER,
 )
+from rules.summaries.bundle_summary import Challenge
 
-REVIEW, WITHDRAWAL = "review", "withdrawal"
+REVIEW, WITHDRAWAL, REQUEST, CHALLENGE = "review", "withdrawal", "request", "challenge"
 _KINDS = {
     REVIEW: (REVIEW_FORMAT, REVIEW_NAMESPACE, "reviewer"),
     WITHDRAWAL: (WITHDRAWAL_FORMAT, WITHDRAWAL_NAMESPACE, "withdrawn_by"),
+    REQUEST: (REQUEST_FORMAT, SUBMISSION_NAMESPACE, "requested_by"),
+    CHALLENGE: (CHALLENGE_FORMAT, REVIEW_NAMESPACE, "issued_by"),
 }
 """Format, namespace and the key of the signer's principal, by kind of record."""
 _KEY_DOES_NOT_COUNT = (SIGNER_NOT_OF_PATH, SIGNER_REVOKED, SIGNER_EXPIRED)
@@ -64,11 +69,27 @@ class Withdrawal:
     reason: str
 
 
+@dataclass(frozen=True)
+class Request:
+    """A request to take a bundle into a round, whose signature is good."""
+
+    requested_by: str
+    requested_on: str
+    """The day in UTC, such as 2026-11-29."""
+    round: str
+    """The title of the round; empty if it had none."""
+
+
 @dataclass
 class Records:
     """The good records of a bundle, and what is wrong with the others."""
 
     reviews: list[Review] = field(default_factory=list)
+    requests: list[Request] = field(default_factory=list)
+    """Of any center: who hands the bundle in."""
+    request_refused: str = ""
+    """What is wrong with the last request that does not count; empty if all do."""
+    challenges: list[Challenge] = field(default_factory=list)
     withdrawal: Withdrawal | None = None
     """The first one, None if there is none."""
     withdrawal_set_aside: Withdrawal | None = None
@@ -79,6 +100,11 @@ class Records:
 def utc_now() -> str:
     """The present time in UTC, in the form of records: 2026-11-21T17:00:00Z."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def is_request(name: str) -> bool:
+    """Whether a file of a bundle belongs to a request."""
+    return name.startswith(f"{SIGNATURE_DIR}/{REQUEST}.")
 
 
 def read_records(
@@ -107,16 +133,25 @@ def read_records(
                 review = Review(
                     principal, record["verdict"], record["comment"], record["reviewed_at"]
                 )
-                _check_independence(review, fingerprint, name, keyring, center)
+                _check_independence(kind, principal, fingerprint, name, keyring, center)
                 _check_own_key(review, name, reviewers.setdefault(fingerprint, principal))
                 records.reviews.append(review)
                 records.problems += _report_rejection(review, name)
+            elif kind == REQUEST:
+                records.requests.append(Request(principal, record["requested_on"], record["round"]))
+            elif kind == CHALLENGE:
+                _check_independence(kind, principal, fingerprint, name, keyring, center)
+                records.challenges.append(Challenge(principal, record["issued_at"], record["seed"]))
             else:
                 _check_withdrawal_right(principal, name, keyring, center)
                 # A withdrawal is final, so one is enough. The names are sorted, so it is the same
                 # everywhere.
                 records.withdrawal = records.withdrawal or _make_withdrawal(record)
         except Refused as refusal:
+            if kind == REQUEST:
+                # I132 reports a bundle without a good one.
+                records.request_refused = refusal.problems[0].violation.found
+                continue
             if belongs_to(principal, center) or any(
                 problem.rule not in _KEY_DOES_NOT_COUNT for problem in refusal.problems
             ):
@@ -230,19 +265,18 @@ def refused_role(signature: str, namespace: str) -> Refused:
 
 
 def _check_independence(
-    review: Review, fingerprint: str, name: str, keyring: Keyring, center: str
+    kind: str, principal: str, fingerprint: str, name: str, keyring: Keyring, center: str
 ) -> None:
-    """Raises Refused if the reviewer belongs to the center that submits."""
-    tie = keyring.find_tie(review.reviewer, center, fingerprint)
+    """Raises Refused if who reviews or challenges belongs to the center that submits."""
+    tie = keyring.find_tie(principal, center, fingerprint)
     if tie:
         message = (
             "A reviewer belongs to another center, with its own name and its own key. Remove the "
-            "review."
+            f"{kind}."
         )
         expected = f"a principal of another center than {shorten(center)}"
-        raise build_refusal(
-            REVIEWER_IS_SUBMITTER, f"{name}.json", "/reviewer", tie, expected, message
-        )
+        pointer = f"/{_KINDS[kind][2]}"
+        raise build_refusal(REVIEWER_IS_SUBMITTER, f"{name}.json", pointer, tie, expected, message)
 
 
 def _check_own_key(review: Review, name: str, key_owner: str) -> None:

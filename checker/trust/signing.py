@@ -1,15 +1,19 @@
-"""Make signed statements on bundles: reviews, withdrawals and waivers."""
+"""Make signed statements on bundles: reviews, withdrawals, requests, challenges, commitments and
+waivers."""
 
 import hashlib
+import secrets
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 
 from checker.engine import judge_all
 from checker.trust.authority import Authority
-from checker.trust.keyring import Keyring
-from checker.trust.records import REVIEW, WITHDRAWAL, read_records, utc_now
+from checker.trust.commitments import name_commitment, read_commitments
+from checker.trust.keyring import Keyring, belongs_to
+from checker.trust.records import CHALLENGE, REQUEST, REVIEW, WITHDRAWAL, read_records, utc_now
+from checker.trust.requests import build_request
 from checker.trust.signature import sign_content
 from checker.trust.statements import StatementError, find_signing_authority, format_problems
 from checker.trust.waivers import judge_waivers
@@ -17,10 +21,13 @@ from checker.verdict import INTERNAL, Verdict
 from rules import VERSION
 from rules.bundle_format.files import read_files
 from rules.bundle_format.records import (
+    CHALLENGE_FORMAT,
+    COMMITMENT_FORMAT,
     MANIFEST_FILE,
     REVIEW_FORMAT,
     REVIEW_NAMESPACE,
     SIGNATURE_DIR,
+    SUBMISSION_NAMESPACE,
     WAIVER_DIR,
     WAIVER_FORMAT,
     WAIVER_NAMESPACE,
@@ -29,7 +36,7 @@ from rules.bundle_format.records import (
     Json,
 )
 from rules.bundle_format.seal import encode_json, write_all_durable
-from rules.finding import Severity
+from rules.finding import Problem, Severity
 from rules.rule_ids import REVIEW_REJECTS
 
 
@@ -118,7 +125,7 @@ def withdraw(bundle: Path, key: Path, principal: str, reason: str) -> Path:
         raise StatementError(f"{bundle}: it was withdrawn before")
     record = {
         "format": WITHDRAWAL_FORMAT,
-        "manifest_sha256": hashlib.sha256(contents[MANIFEST_FILE]).hexdigest(),
+        "manifest_sha256": _hash_manifest(bundle),
         "withdrawn_by": principal,
         "withdrawn_at": utc_now(),
         "reason": reason,
@@ -126,6 +133,71 @@ def withdraw(bundle: Path, key: Path, principal: str, reason: str) -> Path:
     return _write_record(
         bundle, authority, WITHDRAWAL, principal, record, key, WITHDRAWAL_NAMESPACE
     )
+
+
+def request(bundle: Path, key: Path, principal: str) -> Path:
+    """Sign as `principal` that its center hands `bundle` in to the round that it lies in. Returns
+    the path of the request. Raises as `review` does."""
+    authority = _find_own_authority(bundle, principal)
+    manifest = read_files(bundle).contents[MANIFEST_FILE]
+    record = build_request(manifest, principal, authority.submissions)
+    return _write_record(bundle, authority, REQUEST, principal, record, key, SUBMISSION_NAMESPACE)
+
+
+def challenge(bundle: Path, key: Path, principal: str) -> tuple[Path, int]:
+    """Draw a seed for reproductions of `bundle`, and sign it as `principal` of another center.
+    Returns the path of the challenge and the seed. Raises as `review` does."""
+    authority = find_signing_authority(bundle, principal)
+    seed = secrets.randbits(32)
+    record = {
+        "format": CHALLENGE_FORMAT,
+        "manifest_sha256": _hash_manifest(bundle),
+        "seed": seed,
+        "issued_by": principal,
+        "issued_at": utc_now(),
+    }
+    path = bundle / _record_name(CHALLENGE, principal, "json")
+    # A reproduction may be under way with the seed that is there.
+    if path.exists():
+        raise StatementError(f"{path}: there is a challenge by {principal} already")
+    path = _write_record(bundle, authority, CHALLENGE, principal, record, key, REVIEW_NAMESPACE)
+    return path, seed
+
+
+def commit(bundle: Path, key: Path, principal: str) -> Path:
+    """Sign as `principal` the hash of the manifest of `bundle`, and write it beside the keyring, so
+    that it can be published before the bundle. Returns its path. Raises as `review` does."""
+    authority = _find_own_authority(bundle, principal)
+    manifest_sha256 = _hash_manifest(bundle)
+    record = {
+        "format": COMMITMENT_FORMAT,
+        "manifest_sha256": manifest_sha256,
+        "committed_by": principal,
+        "committed_at": utc_now(),
+    }
+    name = name_commitment(principal.partition("@")[0], manifest_sha256)
+    return _write_beside_keyring(
+        authority.keyring,
+        name,
+        encode_json(record),
+        key,
+        SUBMISSION_NAMESPACE,
+        lambda: read_commitments(authority.keyring)[1],
+    )
+
+
+def _find_own_authority(bundle: Path, principal: str) -> Authority:
+    """The authority over `bundle`, which `principal` must have. Raises StatementError."""
+    authority = find_signing_authority(bundle, principal)
+    if not belongs_to(principal, authority.center):
+        raise StatementError(
+            f"{bundle}: it is a bundle of {authority.center}, and {principal} is of another center"
+        )
+    return authority
+
+
+def _hash_manifest(bundle: Path) -> str:
+    return hashlib.sha256(read_files(bundle).contents[MANIFEST_FILE]).hexdigest()
 
 
 def waive(
@@ -172,21 +244,32 @@ def _write_waiver(record: Json, keyring: Keyring, key: Path) -> Path:
     count."""
     content = encode_json(record)
     date, digest = record["granted_at"][:10], hashlib.sha256(content).hexdigest()[:8]
-    name = f"{record['rule']}-{date}-{digest}.json"
-    document = keyring.submissions / WAIVER_DIR / name
+    name = f"{WAIVER_DIR}/{record['rule']}-{date}-{digest}.json"
+    return _write_beside_keyring(
+        keyring, name, content, key, WAIVER_NAMESPACE, lambda: judge_waivers(keyring, utc_now())[1]
+    )
+
+
+def _write_beside_keyring(
+    keyring: Keyring,
+    name: str,
+    content: bytes,
+    key: Path,
+    namespace: str,
+    find_problems: Callable[[], Iterable[tuple[str, Problem]]],
+) -> Path:
+    """Sign `content` and write it with its signature as `name` below `submissions/`. Raises
+    StatementError if it is among the files with problems, so that it would not count."""
+    document = keyring.submissions / name
     _make_plain_directory(document.parent)
-    signature = document.with_name(f"{name}.sig")
+    signature = document.with_name(f"{document.name}.sig")
     # As for a record: write the files, and judge them as the checker does.
-    write_all_durable({document: content, signature: sign_content(content, key, WAIVER_NAMESPACE)})
-    problems = [
-        problem
-        for file, problem in judge_waivers(keyring, utc_now())[1]
-        if file == f"{WAIVER_DIR}/{name}"
-    ]
+    write_all_durable({document: content, signature: sign_content(content, key, namespace)})
+    problems = [problem for file, problem in find_problems() if file == name]
     if problems:
         document.unlink()
         signature.unlink()
-        raise StatementError(f"the waiver would not count: {format_problems(problems)}")
+        raise StatementError(f"{name} would not count: {format_problems(problems)}")
     return document
 
 

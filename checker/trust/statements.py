@@ -10,7 +10,12 @@ from checker.printable import printable
 from checker.trust.authority import Authority, find_authority, find_keyrings_above
 from checker.trust.keyring import PRINCIPAL
 from rules.bundle_format.files import Refused
-from rules.bundle_format.records import ACCEPTANCE_FILE, EVIDENCE_FILES, MANIFEST_FILE
+from rules.bundle_format.records import (
+    ACCEPTANCE_FILE,
+    COMMITMENT_DIR,
+    EVIDENCE_FILES,
+    MANIFEST_FILE,
+)
 from rules.finding import Problem
 
 
@@ -48,7 +53,8 @@ def find_signing_authority(path: Path, principal: str, directories: bool = False
 
 def find_submissions(path: Path) -> Path:
     """The directory `submissions` that `path` is or lies in. Raises StatementError."""
-    if not find_places(path).bundles:
+    # A round may have commitments before it has bundles.
+    if not find_places(path).bundles and not (path / COMMITMENT_DIR).is_dir():
         raise StatementError(f"{path}: no bundle at or below it")
     return _find_authority(path).keyring.submissions
 

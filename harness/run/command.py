@@ -35,6 +35,7 @@ from harness.sign import (
     find_place,
     make_signature,
     prepare_manifest,
+    write_request,
     write_signature,
 )
 from harness.simulation import server as simulator
@@ -168,6 +169,7 @@ def sign(bundle: Path, key: Path, principal: str) -> list[str]:
     new_signature = make_signature(manifest, key, principal)
     reason = check_keyring(bundle, manifest, new_signature, principal)
     signature, removed_names = write_signature(bundle, manifest, new_signature, principal)
+    request = None if reason else write_request(bundle, key, principal)
     removals = [
         f"removed: {signature.with_name(name)}, because a bundle has one submitter"
         for name in removed_names
@@ -175,6 +177,7 @@ def sign(bundle: Path, key: Path, principal: str) -> list[str]:
     return [
         f"signed: {signature}",
         *removals,
+        *([f"handed in: {request}"] if request else []),
         *(
             [
                 f"not compared with a keyring: {reason}; signed for the directory "

@@ -38,11 +38,13 @@ MAX_BYTES = {
 """Largest size on disk, in bytes, by name. The largest run so far needs a thousandth of it."""
 MAX_SIGNATURE_BYTES = 64 * 1024
 MAX_SIGNATURE_FILES = 64
-"""One signature of the submitter, and two files for each review and withdrawal. Verifying each
+"""One signature of the submitter, and two files for each other statement. Verifying each
 signature can take a process of its own."""
 MAX_UNPACKED_BYTES = {LOG_FILE: 64 * _MIB, EVENTS_FILE: 32 * _MIB, NODE_LOG_FILE: 64 * _MIB}
 """Largest size when unpacked, in bytes, by name. Tables have the limit of their kind of bundle."""
-_SIGNATURE_NAME = re.compile(r"submission\.[^/]+\.sig|(review|withdrawal)\.[^/]+\.(json|sig)")
+_SIGNATURE_NAME = re.compile(
+    r"submission\.[^/]+\.sig|(review|withdrawal|request|challenge)\.[^/]+\.(json|sig)"
+)
 _PLAIN_HEADER = b"\x1f\x8b\x08\x00"
 """A gzip member without optional fields, as bench-submit writes it."""
 _MAX_LISTED = 5

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from rules.finding import Severity
 from rules.fingerprints import Hashes
 from rules.run_summary import RunSummary
 from rules.summaries.bundle_summary import Summary
@@ -24,16 +25,16 @@ class Repeat:
 
 
 def order_runs(runs: Sequence[Summary]) -> list[Summary]:
-    """Runs or studies in the order in which they are known to be: in the order of the LOG, then
-    withdrawn ones, then the others by their end.
+    """Runs or studies in the order in which they are known to be: in the order of the lines of the
+    LOG that first have their hash, then withdrawn ones, then the others by their end.
 
     A submitter states that end, so it decides only among runs of one center (`list_copies`).
     """
     return sorted(
         runs,
         key=lambda run: (
-            run.log_line is None,
-            run.log_line or 0,
+            run.first_line is None,
+            run.first_line or 0,
             not run.withdrawn,
             # NaN, a date that does not exist, compares with nothing.
             run.until_s if run.until_s == run.until_s else float("inf"),
@@ -43,11 +44,29 @@ def order_runs(runs: Sequence[Summary]) -> list[Summary]:
 
 
 def list_copies(earlier: Summary, later: Summary) -> tuple[Summary, ...]:
-    """Which of two runs or studies that share something are to be reported: the later one. If they
-    are of different centers and the LOG lists neither, their order is what their submitters say.
-    Then it proves nothing, and both are reported."""
-    is_order_known = earlier.log_line is not None or earlier.center == later.center
-    return (later,) if is_order_known else (later, earlier)
+    """Which of two runs or studies that share something are to be reported: the later one.
+
+    Both, if it is not known which is the later one (`is_order_known`). None, if they are of
+    different centers and whoever runs the round has withdrawn one of them: that person has decided
+    which is the copy.
+    """
+    if earlier.center != later.center and (earlier.withdrawn_by_round or later.withdrawn_by_round):
+        return ()
+    return (later,) if is_order_known(earlier, later) else (later, earlier)
+
+
+def is_order_known(earlier: Summary, later: Summary) -> bool:
+    """Whether `earlier`, the first of the two in `order_runs`, was there before `later`: both are
+    of one center, or the LOG has it. Otherwise their order is what their submitters say, and proves
+    nothing."""
+    return earlier.center == later.center or earlier.first_line is not None
+
+
+def choose_severity(run: Summary, other: Summary) -> Severity | None:
+    """The severity of a finding that `run` shares something with `other`: a warning if nobody knows
+    which of the two is the copy, None for that of the rule."""
+    earlier, later = order_runs([run, other])
+    return None if is_order_known(earlier, later) else Severity.WARNING
 
 
 def find_repeats(

@@ -9,6 +9,16 @@ from typing import ClassVar, TypeVar
 
 
 @dataclass(frozen=True)
+class Challenge:
+    """A seed that somebody of another center issues for reproductions of a bundle."""
+
+    issued_by: str
+    issued_at: str
+    """In UTC, such as 2026-11-29T12:00:00Z."""
+    seed: int
+
+
+@dataclass(frozen=True)
 class BundleSummary:
     """What the rules across bundles need to know of every bundle."""
 
@@ -24,9 +34,25 @@ class BundleSummary:
     """Its end by its own clock, in s of Unix time. NaN if it is not a date."""
     log_line: int | None = field(default=None, kw_only=True)
     """The line of the LOG that accepts the bundle; None if none does."""
+    committed_line: int | None = field(default=None, kw_only=True)
+    """The first line of the LOG that has a commitment of its center to the bundle; None if there is
+    none."""
     withdrawn: bool = field(default=False, kw_only=True)
+    withdrawn_by_round: bool = field(default=False, kw_only=True)
+    """Whether it was withdrawn by whoever runs the round and not by its own center."""
+    challenges: tuple[Challenge, ...] = field(default=(), kw_only=True)
+    """The seeds that its reproductions may use."""
+    needs_challenge: bool = field(default=True, kw_only=True)
+    """Whether only reproductions with the seed of a challenge count: not for bundles that were
+    accepted under rule books before 1.12.0."""
     name_parts: int = field(default=3, kw_only=True)
     """How many parts of the path the name has: center, system and run."""
+
+    @property
+    def first_line(self) -> int | None:
+        """The first line of the LOG that has the hash of the bundle: a commitment or its
+        acceptance. None if the LOG has none."""
+        return min(filter(None, (self.committed_line, self.log_line)), default=None)
 
     @property
     def name(self) -> str:

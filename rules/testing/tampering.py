@@ -14,9 +14,13 @@ from typing import Any
 from rules import VERSION
 from rules.bundle_format.records import (
     ACCEPTANCE_FILE,
+    CHALLENGE_FORMAT,
+    COMMITMENT_DIR,
+    COMMITMENT_FORMAT,
     KEYRING_DIR,
     LOG_ENTRY_FORMAT,
     MANIFEST_FILE,
+    REQUEST_FORMAT,
     REVIEW_FORMAT,
     REVIEW_NAMESPACE,
     SIGNATURE_DIR,
@@ -132,6 +136,51 @@ def add_waiver(
         namespaces,
         other_principal,
     )
+
+
+def add_challenge(bundle: Path, seed: int, principal: str = REVIEWER, **changes: Any) -> Path:
+    """Add a challenge to the bundle, valid except for `changes`, and return its path."""
+    record = {
+        "format": CHALLENGE_FORMAT,
+        "manifest_sha256": hash_manifest(bundle),
+        "seed": seed,
+        "issued_by": principal,
+        # Before the runs of the tests.
+        "issued_at": "2025-12-31T00:00:00Z",
+    }
+    path = bundle / SIGNATURE_DIR / f"challenge.{principal}"
+    return _sign(bundle, path, {**record, **changes}, principal, REVIEW_NAMESPACE, REVIEW_NAMESPACE)
+
+
+def add_request(bundle: Path, principal: str, **changes: Any) -> Path:
+    """Add a request to the bundle, valid except for `changes`, and return its path."""
+    record = {
+        "format": REQUEST_FORMAT,
+        "manifest_sha256": hash_manifest(bundle),
+        "round": "",
+        "requested_by": principal,
+        "requested_on": _AT[:10],
+    }
+    path = bundle / SIGNATURE_DIR / f"request.{principal}"
+    return _sign(
+        bundle, path, {**record, **changes}, principal, SUBMISSION_NAMESPACE, SUBMISSION_NAMESPACE
+    )
+
+
+def add_commitment(bundle: Path, **changes: Any) -> Path:
+    """Add a commitment of the center to the bundle, valid except for `changes`, and return its
+    path."""
+    principal = f"{get_center(bundle)}@wattmark"
+    record = {
+        "format": COMMITMENT_FORMAT,
+        "manifest_sha256": hash_manifest(bundle),
+        "committed_by": principal,
+        "committed_at": _AT,
+    }
+    name = f"{get_center(bundle)}-{record['manifest_sha256']}"
+    path = get_submissions(bundle) / COMMITMENT_DIR / name
+    namespace = SUBMISSION_NAMESPACE
+    return _sign(bundle, path, {**record, **changes}, principal, namespace, namespace)
 
 
 def sign_manifest(bundle: Path, manifest: Json) -> None:

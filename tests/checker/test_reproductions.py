@@ -47,7 +47,10 @@ class ReproducedRound:
         return evidence
 
     def add(self, evidence: EvidenceFrames, principal: str = REPRODUCER) -> Path:
-        """Sign the evidence as a bundle of the other center."""
+        """Sign the evidence as a bundle of the other center. A third center has issued its seed
+        for the original."""
+        if not (self.original / "signatures" / f"challenge.{forge.REVIEWER}.json").exists():
+            forge.add_challenge(self.original, evidence.result["settings"]["seed"])
         tree = Submissions(self.tree.root, self.tree.key if "wattmark" in principal else self.key)
         return tree.add(evidence, "20260102T000000Z-reproduction", principal=principal)
 

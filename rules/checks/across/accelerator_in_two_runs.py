@@ -5,7 +5,9 @@ Looks among all bundles that are checked together, of all centers, for two runs 
 by more than five seconds, by `started_at` and `ended_at`, and that use the same accelerator, by
 UUID. Demos are skipped, because simulated boards share their names.
 
-The rule reports both runs, except withdrawn ones.
+The rule reports both runs, except withdrawn ones. If they are of two centers, a rival may have
+stated your board and your time. So it reports the later one by the LOG, as X102 does, and warns of
+both if the LOG has neither.
 
 ## Why it is bad
 Two simultaneous runs on one board disturb each other: the energy of each counts in the other.
@@ -22,12 +24,20 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rules.bundle_format.table import RESULT
+from rules.copies.search import choose_severity, list_copies, order_runs
 from rules.finding import Severity, Violation
 from rules.rule import RoundRule
 from rules.run_summary import RunSummary
 
 RULE = RoundRule(
-    __name__, "X108", Severity.ERROR, added="1.3.0", sees_withdrawn=True, waivable=False
+    __name__,
+    "X108",
+    Severity.ERROR,
+    added="1.3.0",
+    sees_withdrawn=True,
+    waivable=False,
+    bars_winning=True,
+    review_lifts_bar=False,
 )
 
 TOLERANCE_S = 5.0
@@ -42,7 +52,7 @@ def check(runs: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
         if run.standing != "demo" and run.from_s <= run.until_s:
             for board in run.boards:
                 runs_by_board.setdefault(board, []).append(run)
-    overlaps: dict[Path, tuple[str, RunSummary, RunSummary]] = {}
+    overlaps: dict[tuple[Path, Severity | None], tuple[str, RunSummary, RunSummary]] = {}
     for board, board_runs in runs_by_board.items():
         board_runs.sort(key=lambda run: (run.from_s, run.path))
         # Sorted by start, a run can overlap only if it begins before the latest end so far. One
@@ -50,12 +60,23 @@ def check(runs: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
         latest = board_runs[0]
         for run in board_runs[1:]:
             if min(latest.until_s, run.until_s) - run.from_s > TOLERANCE_S:
-                # One violation per bundle: runs on several boards overlap on each of them.
-                overlaps.setdefault(run.path, (board, run, latest))
-                overlaps.setdefault(latest.path, (board, latest, run))
+                for own, other in _list_reported(run, latest):
+                    # One violation per bundle: runs on several boards overlap on each of them.
+                    key = own.path, choose_severity(own, other)
+                    overlaps.setdefault(key, (board, own, other))
             latest = max(latest, run, key=lambda run: run.until_s)
-    for path, (board, run, other) in overlaps.items():
+    for (path, severity), (board, run, other) in overlaps.items():
         overlap_s = min(run.until_s, other.until_s) - max(run.from_s, other.from_s)
         observed = f"{board} is in {other.name} too, for {overlap_s:.0f} s at the same time"
         expected = "one run at a time on an accelerator"
-        yield path, Violation(RESULT, "/started_at", observed, expected)
+        yield path, Violation(RESULT, "/started_at", observed, expected, severity=severity)
+
+
+def _list_reported(run: RunSummary, other: RunSummary) -> Iterator[tuple[RunSummary, RunSummary]]:
+    """Each of two overlapping runs that is reported, with the other one."""
+    earlier, later = order_runs([run, other])
+    if earlier.center == later.center:
+        yield from ((earlier, later), (later, earlier))
+        return
+    for reported in list_copies(earlier, later):
+        yield reported, earlier if reported is later else later

@@ -6,7 +6,8 @@ of boards, workload, variant and precision, on boards that kept their cap, at ca
 rule reports a run whose throughput is more than 10 % higher, or whose energy per item is more than
 10 % lower, than that of every run of other centers. It names the best of those. If the LOG lists
 some of these runs, only those count: two centers that agree on a claim must not vouch for each
-other.
+other. If the LOG has neither the run nor the best of the others, and the run is nearer to the known
+results of its board and workload, the finding is a note: a slow run must not bar an honest one.
 
 A run with this finding wins no comparison until a center reviews and accepts it or the rule is
 waived.
@@ -31,6 +32,7 @@ from itertools import chain
 from pathlib import Path
 
 from rules.bundle_format.table import RESULT
+from rules.copies.disputes import choose_severity_of_dispute, measure_result
 from rules.finding import Severity, Violation
 from rules.rule import RoundRule
 from rules.run_summary import RunSummary, pair_with_other_centers
@@ -73,4 +75,5 @@ def _compare(
             f"the best is {figure(best):.4g} in {best.name}"
         )
         expected = f"at most {MIN_GAIN:.0%} better than the best run of another center, or a review"
-        yield run.path, Violation(RESULT, f"/headline/{key}", observed, expected)
+        severity = choose_severity_of_dispute(run, best, measure_result)
+        yield run.path, Violation(RESULT, f"/headline/{key}", observed, expected, severity=severity)

@@ -6,8 +6,8 @@ run id, and for two bundles of any submission whose batches have equal durations
 sequences of 32 batches with at least eight different durations. One of 32 sequences is compared,
 chosen as by X102.
 
-The rule reports the later of two bundles, as X102 does. A withdrawn bundle must not be submitted
-again either.
+The rule reports the later of two bundles, or warns of both, as X102 does. A withdrawn bundle must
+not be submitted again either.
 
 ## Why it is bad
 One measurement would count twice, and the interval of a mean over repeats would be too narrow. Two
@@ -25,14 +25,21 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rules.bundle_format.table import BATCHES, RESULT
-from rules.copies.search import find_repeats, order_runs
+from rules.copies.search import choose_severity, find_repeats, order_runs
 from rules.finding import Severity, Violation
 from rules.metrics.power.series import IN_A_ROW
 from rules.rule import RoundRule
 from rules.run_summary import RunSummary
 
 RULE = RoundRule(
-    __name__, "X103", Severity.ERROR, added="1.3.0", sees_withdrawn=True, waivable=False
+    __name__,
+    "X103",
+    Severity.ERROR,
+    added="1.3.0",
+    sees_withdrawn=True,
+    waivable=False,
+    bars_winning=True,
+    review_lifts_bar=False,
 )
 
 
@@ -51,4 +58,6 @@ def check(runs: Sequence[RunSummary]) -> Iterator[tuple[Path, Violation]]:
             f"{repeat.share:.0%} of the sequences of {IN_A_ROW} durations of batches occur in "
             f"{repeat.other.name}"
         )
-        yield repeat.run.path, Violation(BATCHES, "", observed, "durations that occur once")
+        severity = choose_severity(repeat.run, repeat.other)
+        expected = "durations that occur once"
+        yield repeat.run.path, Violation(BATCHES, "", observed, expected, severity=severity)

@@ -10,7 +10,9 @@ only these are compared. Otherwise all their runs are, and only a run with more 
 reported: smaller batches do less. A clock that is stated too high is then not found. One run of
 another center suffices; with two centers the rule reports the runs of both. If the LOG lists some
 of the runs of other centers, only those count: centers that agree on a claim must not outvote an
-accepted run. Runs whose clock was not read are skipped.
+accepted run. If the LOG has neither the run nor the named one, the finding is a note on the one
+that is nearer to the known results of its board and workload: a false run must not bar an honest
+one. Runs whose clock was not read are skipped.
 
 A run with this finding wins no comparison until a center reviews and accepts it or the rule is
 waived.
@@ -40,6 +42,7 @@ from pathlib import Path
 from statistics import fmean
 
 from rules.bundle_format.table import RESULT
+from rules.copies.disputes import choose_severity_of_dispute, measure_work_per_clock
 from rules.finding import Severity, Violation
 from rules.rule import RoundRule
 from rules.run_summary import RunSummary, pair_with_other_centers
@@ -100,4 +103,5 @@ def _violate(run: RunSummary, known_run: RunSummary, median: float) -> Violation
         f"{_items_per_cycle(run):.4g} items per SM clock cycle, and "
         f"{_items_per_cycle(known_run):.4g} in {known_run.name}",
         f"within {MAX_DIFFERENCE:.0%} of {median:.4g}, the median of other centers",
+        severity=choose_severity_of_dispute(run, known_run, measure_work_per_clock),
     )

@@ -12,17 +12,15 @@ A study that continues another one (`--resume`) contains its sessions. Sessions 
 two studies of one center are no finding, unless both studies have no others: then one study was
 submitted twice. A session that was altered when its study was continued is a finding.
 
-The rule reports the later of two studies, as X102 does: a study that the LOG lists comes before all
-others, and of two studies of one center the one that ended first. If they are of two centers and
-the LOG lists neither, the rule reports both. It never reports withdrawn studies, and compares
-others with them.
+The rule reports the later of two studies, or warns of both, as X102 does. It never reports
+withdrawn studies, and compares others with them.
 
 ## Why it is bad
 Noise does not repeat. One of the studies was not measured, or not as stated.
 
 ## What to do
-Withdraw the copy. Of studies that continue each other, submit the last one. If the LOG lists
-neither study and another center copied yours, tell the reviewer.
+Withdraw the copy. Of studies that continue each other, submit the last one. If another
+center copied your study, tell whoever runs the round.
 
 ## Source
 Own derivation, as for X102: with eight different values among 32 readings, a repetition by chance
@@ -37,6 +35,7 @@ from pathlib import Path
 
 from rules.bundle_format.study_records import STUDY_BATCHES_FILE
 from rules.bundle_format.table import SAMPLES
+from rules.copies.search import choose_severity
 from rules.copies.studies import find_shared_sessions
 from rules.finding import Severity, Violation
 from rules.metrics.power.series import IN_A_ROW
@@ -44,7 +43,14 @@ from rules.rule import StudyRoundRule
 from rules.summaries.study_summary import StudySummary
 
 RULE = StudyRoundRule(
-    __name__, "Y131", Severity.ERROR, added="1.8.0", sees_withdrawn=True, waivable=False
+    __name__,
+    "Y131",
+    Severity.ERROR,
+    added="1.8.0",
+    sees_withdrawn=True,
+    waivable=False,
+    bars_winning=True,
+    review_lifts_bar=False,
 )
 
 
@@ -64,4 +70,6 @@ def check(studies: Sequence[StudySummary]) -> Iterator[tuple[Path, Violation]]:
                 f"{pair.session.number} occur in session {pair.other_session.number} of "
                 f"{pair.other_study.name}"
             )
-            yield pair.study.path, Violation(file, "", repetition, "readings that occur once")
+            severity = choose_severity(pair.study, pair.other_study)
+            expected = "readings that occur once"
+            yield pair.study.path, Violation(file, "", repetition, expected, severity=severity)
