@@ -233,6 +233,9 @@ def build_submitted_row(run: RunRecord, verdict: Verdict) -> ResultRow:
             Path(*verdict.reproduces.original.parts[-3:]).as_posix()
             if verdict.reproduces
             else None,
+            reproducer_ties=tuple(
+                dict.fromkeys(tie for r in verdict.reproductions if r.agrees for tie in r.shared)
+            ),
             manifest_sha256=verdict.manifest_sha256,
             trust_level=verdict.trust_level,
         ),

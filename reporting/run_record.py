@@ -163,6 +163,8 @@ class Provenance:
     original: str | None = None
     """Center, system and run of the result that this run reproduces; None if it reproduces none."""
 
+    reproducer_ties: tuple[str, ...] = ()
+    """What the reproducers share with the center of the run, such as `the board GPU-…`."""
     newer: str | None = None
     """Center, system and run of a run of the same configuration with a newer recipe; None if there
     is none."""
@@ -179,9 +181,17 @@ class Provenance:
             (
                 f"reviewed by {reviewers}" if reviewers else "not reviewed",
                 "accepted" if self.accepted else "not accepted",
-                f"reproduced by {len(self.reproducers)}" if self.reproducers else "not reproduced",
+                self._reproduction,
             )
         )
+
+    @property
+    def _reproduction(self) -> str:
+        if not self.reproducers:
+            return "not reproduced"
+        ties = " and ".join(self.reproducer_ties)
+        shared = f" (a site that shares {ties})" if ties else ""
+        return f"reproduced by {len(self.reproducers)}{shared}"
 
     @property
     def difference(self) -> float | None:

@@ -78,7 +78,8 @@ def _describe_reproductions(verdict: Verdict) -> Iterator[str]:
     successes = [item for item in verdict.reproductions if item.agrees]
     if successes:
         differences = "; ".join(
-            f"{_describe_difference(item)} ({item.principal})" for item in successes
+            f"{_describe_difference(item)} ({item.principal}{_describe_ties(item)})"
+            for item in successes
         )
         yield f"  reproduced by {count} center{'' if count == 1 else 's'}: {differences}"
     for item in verdict.reproductions:
@@ -89,6 +90,11 @@ def _describe_reproductions(verdict: Verdict) -> Iterator[str]:
         yield (
             f"  {outcome} {verdict.reproduces.original}: {_describe_difference(verdict.reproduces)}"
         )
+
+
+def _describe_ties(reproduction: Reproduction) -> str:
+    shared = " and ".join(reproduction.shared)
+    return f", a site that shares {shared}" if shared else ""
 
 
 def _describe_difference(reproduction: Reproduction) -> str:

@@ -63,6 +63,8 @@ def accept(paths: Sequence[Path], reasons: Mapping[Path, str]) -> list[Acceptanc
         verdict
         for verdict in verdicts
         if verdict.standing not in (*NON_BUNDLE_STANDINGS, "published")
+        # Without any bundle, the directory itself is judged as one.
+        and verdict.path != submissions
         and any(verdict.path.is_relative_to(root) for root in roots)
     ]
     reasons = {path.resolve(): reason for path, reason in reasons.items()}

@@ -29,8 +29,10 @@ from pathlib import Path, PurePosixPath
 
 SUBMISSIONS = "submissions"
 MANIFEST = "MANIFEST.json"
-STATEMENT = re.compile(r"(review|withdrawal)\.[^/]+\.(json|sig)")
+STATEMENT = re.compile(r"(review|withdrawal|request|challenge)\.[^/]+\.(json|sig)")
 """Files that reviewers and centers add to `signatures/` of a bundle that is in the round."""
+COMMITMENT = re.compile(r"submissions/commitments/[^/]+-[0-9a-f]{64}\.json(\.sig)?")
+"""Files by which a center publishes the hash of a bundle before the bundle."""
 PROTECTED_PLACES = {"keyring": "the keyring", "LOG": "the LOG", "waivers": "the waivers"}
 """What only the person who runs the round changes, by its name in submissions/."""
 KINDS = {"120000": "a symbolic link", "160000": "a submodule"}
@@ -133,11 +135,10 @@ def find_refusals(pull_request: PullRequest) -> Iterator[str]:
         yield "the pull request changes no file"
     centers = sorted({bundle.parts[1] for bundle in pull_request.new_bundles if bundle.parts[1:]})
     for change in pull_request.changes:
-        reason = (
-            explain_wrong_place(change.path)
-            or explain_wrong_change(change)
-            or explain_wrong_bundle(PurePosixPath(change.path), pull_request, centers)
-        )
+        reason = explain_wrong_place(change.path) or explain_wrong_change(change)
+        if not reason and not COMMITMENT.fullmatch(change.path):
+            path = PurePosixPath(change.path)
+            reason = explain_wrong_bundle(path, pull_request, centers)
         if reason:
             yield f"{escape(change.path)}: {reason}"
 
@@ -193,7 +194,7 @@ def explain_wrong_bundle(
     if bundle not in pull_request.base_bundles:
         return f"is in no bundle, because there is no {MANIFEST} beside it"
     if path.parent == bundle or not STATEMENT.fullmatch(path.name):
-        return "is added to a bundle that is in the round; only reviews and withdrawals are"
+        return "is added to a bundle that is in the round; only signed statements are"
     if centers and centers != [bundle.parts[1]]:
         return (
             f"concerns a bundle of {bundle.parts[1]}; review it in a pull request without bundles "

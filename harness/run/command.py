@@ -182,7 +182,8 @@ def sign(bundle: Path, key: Path, principal: str) -> list[str]:
             [
                 f"not compared with a keyring: {reason}; signed for the directory "
                 f"{find_place(bundle, principal)}; the signature is void in a directory of another "
-                "center or system: after such a move, sign again there"
+                "center or system: after such a move, sign again there; bench-check request hands "
+                "the bundle in"
             ]
             if reason
             else []

@@ -65,6 +65,55 @@ def reproduced(submissions: Submissions, tmp_path: Path) -> Iterator[ReproducedR
     yield ReproducedRound(submissions, submissions.add(), key)
 
 
+@pytest.mark.parametrize(
+    ("challenge", "reason"),
+    [
+        ({"seed": 2}, "seed 1"),
+        ({"seed": 1, "principal": "other@third.example"}, "seed 1"),
+        ({"seed": 1, "issued_at": "2026-03-01T00:00:00Z"}, "seed 1"),
+    ],
+    ids=["another seed", "by the center that reproduces", "after the run"],
+)
+def test_reproduction_without_a_challenge_of_a_third_center_does_not_count(
+    reproduced: ReproducedRound, challenge: dict[str, Any], reason: str
+) -> None:
+    forge.add_challenge(reproduced.original, **challenge)
+    forge.write_log(reproduced.original, {})
+    evidence = reproduced.make_evidence()
+    evidence.result["run_id"] = "reproduction"
+    tree = Submissions(reproduced.tree.root, reproduced.key)
+    path = tree.add(evidence, principal=REPRODUCER)
+    verdicts = reproduced.judge()
+    (finding,) = (f for f in verdicts[path].findings if f.rule == "X120")
+    assert finding.found == reason
+    assert verdicts[reproduced.original].reproducers == ()
+    # Originals that were accepted before there were challenges need none.
+    forge.write_log(reproduced.original, {"rules_version": "1.11.0"})
+    evidence = reproduced.original / "result.json"
+    assert reproduced.judge()[path] is not None
+
+
+def test_challenge_of_the_own_center_is_refused(reproduced: ReproducedRound) -> None:
+    forge.add_challenge(reproduced.original, 1, "second@wattmark")
+    assert "I112" in list_rules(reproduced.judge()[reproduced.original])
+
+
+def test_reproduction_by_a_center_with_the_same_boards_says_so(
+    reproduced: ReproducedRound,
+) -> None:
+    path = reproduced.add(reproduced.make_evidence())
+    third = make_other_run(copy_evidence(), 3)
+    rederive(third)
+    Submissions(reproduced.tree.root, reproduced.key).add(third, "the-third", principal=REPRODUCER)
+    verdicts = reproduced.judge()
+    (entry,) = verdicts[reproduced.original].reproductions
+    boards = [a["uuid"] for a in copy_evidence().system["nodes"][0]["accelerators"]]
+    assert entry.path == path
+    assert entry.shared == (f"the board {min(boards)} and {len(boards) - 1} more",)
+    text = check_tree(reproduced.tree).stdout
+    assert f"({REPRODUCER}, a site that shares the board {min(boards)}" in text
+
+
 def test_good_reproduction_by_another_center_reproduces_the_original(
     reproduced: ReproducedRound,
 ) -> None:
@@ -293,8 +342,11 @@ def test_copy_of_the_original_is_no_reproduction(reproduced: ReproducedRound) ->
     copy.result["reproduces"] = forge.describe_original(reproduced.original)
     path = reproduced.add(copy)
     verdicts = reproduced.judge()
-    assert {"X102", "X103"} & list_errors(verdicts[path])
+    assert {"X102", "X103"} & list_rules(verdicts[path])
     assert verdicts[reproduced.original].reproductions == ()
+    # A review of the copy lets it confirm nothing either.
+    forge.add_review(path)
+    assert reproduced.judge()[reproduced.original].reproductions == ()
 
 
 def test_committed_reproduction_confirms_its_original() -> None:

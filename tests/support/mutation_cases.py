@@ -32,7 +32,7 @@ from rules.testing.case import (
 )
 from rules.testing.frames import EvidenceFrames, read_frames
 from rules.testing.studies import make_study_frames, state_figures
-from rules.testing.tampering import describe_original
+from rules.testing.tampering import add_challenge, describe_original
 
 OTHER = "elsewhere@wattmark"
 OTHER_SEED = 8
@@ -132,6 +132,7 @@ class Case:
         second_path = second_center.add(second, "bundle-number-2", principal=second_principal)
         if pairing.reproduces:
             first.result["reproduces"] = describe_original(second_path)
+            add_challenge(second_path, first.result["settings"]["seed"])
         paths = [submissions.add(first, "bundle-number-1"), second_path]
         reported = {
             v.path: {f.rule for f in v.findings} for v in judge_all([submissions.root]).verdicts

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from conftest import PRINCIPAL, Submissions, copy_evidence, make_key
-from support.rounds.trust import list_rules
+from support.rounds.trust import list_rules, run_command
 
 from checker.engine import judge, judge_all
 from harness.cli import main
@@ -165,6 +165,10 @@ def test_bundle_that_is_signed_elsewhere_counts_where_its_directory_is_called_al
     assert result.exit_code == 0, result.output
     assert "signed for the directory example/h200x2; the signature is void" in result.output
     placed = shutil.copytree(bundle, submissions.root / "example" / "h200x2" / "run")
+    # Whoever has the signed bundle may have put it there.
+    assert list_rules(judge(placed)) == {"I132"}
+    signed = ("--key", submissions.key, "--principal", PRINCIPAL)
+    assert run_command("request", placed, *signed).exit_code == 0
     assert list_rules(judge(placed)) == set()
     placed = shutil.copytree(bundle, submissions.root / "example" / "gh200" / "run")
     assert list_rules(judge(placed)) == {"I129"}

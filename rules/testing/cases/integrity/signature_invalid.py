@@ -15,7 +15,7 @@ def reformat_the_manifest(directory: Path) -> None:
 
 @tampering(RULE)
 def write_something_else(directory: Path) -> None:
-    (signature,) = (directory / "signatures").iterdir()
+    (signature,) = (directory / "signatures").glob("submission.*")
     signature.write_text("signed, honestly\n")
 
 

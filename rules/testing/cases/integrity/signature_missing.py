@@ -14,5 +14,5 @@ def remove_the_signature(directory: Path) -> None:
 
 @tampering(RULE, "I114")
 def sign_as_reviewer_only(directory: Path) -> None:
-    (signature,) = (directory / "signatures").iterdir()
+    (signature,) = (directory / "signatures").glob("submission.*")
     signature.rename(signature.with_name(signature.name.replace("submission.", "review.", 1)))

@@ -9,7 +9,7 @@ from rules.testing.case import tampering
 
 @tampering(RULE)
 def rename_to_another_principal(directory: Path) -> None:
-    (signature,) = (directory / "signatures").iterdir()
+    (signature,) = (directory / "signatures").glob("submission.*")
     signature.rename(signature.with_name("submission.other@wattmark.sig"))
 
 
