@@ -36,6 +36,7 @@ from rules.bundle_format.records import (
 
 REVIEWER = "reviewer@elsewhere.example"
 CHAIR = "chair@round.example"
+CHALLENGER = "challenger@third.example"
 _AT = "2026-02-01T00:00:00Z"
 
 
@@ -138,7 +139,7 @@ def add_waiver(
     )
 
 
-def add_challenge(bundle: Path, seed: int, principal: str = REVIEWER, **changes: Any) -> Path:
+def add_challenge(bundle: Path, seed: int, principal: str = CHALLENGER, **changes: Any) -> Path:
     """Add a challenge to the bundle, valid except for `changes`, and return its path."""
     record = {
         "format": CHALLENGE_FORMAT,

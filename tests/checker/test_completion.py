@@ -76,7 +76,7 @@ def test_rules_are_completed() -> None:
 
 def test_first_argument_is_a_command_or_a_path() -> None:
     assert complete(BENCH_CHECK, "") == list(COMMANDS)
-    assert complete(BENCH_CHECK, "re") == ["review"]
+    assert complete(BENCH_CHECK, "rev") == ["review"]
     assert complete(BENCH_CHECK, "submissions") == ["a file"]
     assert complete(BENCH_CHECK, "submissions/ re") == ["a file"]
     assert complete(BENCH_REPORT, "com") == ["compare"]

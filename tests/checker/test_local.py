@@ -123,7 +123,8 @@ def test_page_of_a_local_run_says_of_a_signed_bundle_that_its_signature_was_not_
     assert json.loads(report)["trust_level"] == level
     assert f'"{level}; ' in report and LABEL not in page.read_text() + report
     # Of a page of both, each bundle says what holds of it. They fail as copies of each other.
-    result = run_bench_report("--local", signed, unsigned_run, "-o", page)
+    unsigned = shutil.copytree(unsigned_run, signed.with_name(unsigned_run.name + "-unsigned"))
+    result = run_bench_report("--local", signed, unsigned, "-o", page)
     assert f"{page}: local: 0 without errors, 2 failed" in result.output
     assert "<title>wattmark report (local)</title>" in page.read_text()
     assert f"<td>{LABEL}</td>" in page.read_text() and f"<td>{level}</td>" in page.read_text()

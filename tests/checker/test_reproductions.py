@@ -49,7 +49,7 @@ class ReproducedRound:
     def add(self, evidence: EvidenceFrames, principal: str = REPRODUCER) -> Path:
         """Sign the evidence as a bundle of the other center. A third center has issued its seed
         for the original."""
-        if not (self.original / "signatures" / f"challenge.{forge.REVIEWER}.json").exists():
+        if not (self.original / "signatures" / f"challenge.{forge.CHALLENGER}.json").exists():
             forge.add_challenge(self.original, evidence.result["settings"]["seed"])
         tree = Submissions(self.tree.root, self.tree.key if "wattmark" in principal else self.key)
         return tree.add(evidence, "20260102T000000Z-reproduction", principal=principal)
@@ -69,7 +69,7 @@ def reproduced(submissions: Submissions, tmp_path: Path) -> Iterator[ReproducedR
     ("challenge", "reason"),
     [
         ({"seed": 2}, "seed 1"),
-        ({"seed": 1, "principal": "other@third.example"}, "seed 1"),
+        ({"seed": 1, "principal": "other@fourth.example"}, "seed 1"),
         ({"seed": 1, "issued_at": "2026-03-01T00:00:00Z"}, "seed 1"),
     ],
     ids=["another seed", "by the center that reproduces", "after the run"],

@@ -98,6 +98,7 @@ def test_paths_that_a_page_names_exist(page: Path) -> None:
 
 OF_OTHERS = {
     "submissions/waivers/",  # made by the first waiver
+    "submissions/commitments/",  # made by the first commitment
     "submissions/example/",
     "submissions/nhr/",
     "rules/checks/power/board_too_hot.py",  # the example of docs/write-a-rule.md

@@ -25,6 +25,7 @@ from harness.run.planning import make_plan
 from harness.system import DESCRIPTION
 from rules.declarations.run import RunDeclaration
 from rules.declarations.system import SystemDeclaration
+from rules.testing import tampering as forge
 from rules.testing.mutations import add_twin, lock_sm_clock
 
 ROOT = Path(__file__).parents[2]
@@ -96,6 +97,18 @@ def test_reproduction_of_a_committed_bundle_has_its_configuration(
     assert requests == (stated_requests and {"uniform": False, **stated_requests})
     is_control = result["standing"] == "control"
     assert reproduction.epoch_s == (settings["epoch_target_s"] if is_control else 31.5)
+
+
+def test_newest_challenge_gives_the_seed(
+    submissions: Submissions, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bundle = submissions.add()
+    forge.add_challenge(bundle, 17, "first@third.example", issued_at="2026-01-02T00:00:00Z")
+    forge.add_challenge(
+        bundle, 4_000_000_000, "last@third.example", issued_at="2026-01-03T00:00:00Z"
+    )
+    assert plan(request_reproduction(bundle)).seed == 4_000_000_000
+    assert "seed 4000000000 of the challenge by last@third.example" in capsys.readouterr().err
 
 
 def test_seed_of_a_reviewer_replaces_that_of_the_original(submissions: Submissions) -> None:
@@ -233,7 +246,7 @@ def test_other_software_than_that_of_the_original_is_named_and_not_refused(
 def test_simulated_run_that_another_center_repeats_is_reproduced(
     tmp_path: Path,
 ) -> None:
-    """Run, sign, reproduce with a seed of the reviewer, sign with a second key, check."""
+    """Run, sign, reproduce with the seed of a challenge, sign with a second key, check."""
     submissions = Submissions(tmp_path / "submissions", make_key(tmp_path / "first"))
     second_key = make_key(tmp_path / "second")
     submissions.allow(submissions.key, "alpha@one.example.org")
@@ -245,7 +258,8 @@ def test_simulated_run_that_another_center_repeats_is_reproduced(
     dry_run = CliRunner().invoke(main, ["reproduce", str(original), "--dry-run"])
     assert dry_run.exit_code == 0 and "the run can start" in dry_run.output
     assert "ok  meter: simulated:h200, 1 x " in dry_run.output
-    reproduction = call_harness(second_out, "reproduce", str(original), "--seed", "20261122")
+    forge.add_challenge(original, 20261122)
+    reproduction = call_harness(second_out, "reproduce", str(original))
     sign(reproduction, second_key, "beta@two.example.org")
     result = json.loads((reproduction / "result.json").read_text())
     assert result["settings"]["seed"] == 20261122

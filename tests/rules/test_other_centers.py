@@ -1,4 +1,4 @@
-"""X114 and X115: results compared with those of other centers."""
+"""X114, X115 and X119: results compared with those of other centers."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -7,6 +7,9 @@ from typing import Any
 import pytest
 from support.rules.round_runs import list_reported_runs, make_summary
 
+from rules.declarations.run import OriginalRun
+from rules.finding import Severity
+from rules.known_results import KNOWN_RESULTS
 from rules.registry import rules_by_id
 from rules.run_summary import RunSummary
 
@@ -117,3 +120,54 @@ def test_run_that_cannot_be_compared_with_other_centers_is_not_reported(
     figures = {"joules_per_item": 0.5, "items_per_s_per_accelerator": 1.5}
     other = replace(make_summary_elsewhere("b", **figures), **changes)
     assert list_reported_runs(rule, make_summary_elsewhere("a"), other) == []
+
+
+def make_known_run(center: str, work: float = 1.0, **changes: Any) -> RunSummary:
+    """A run with `work` times the items/s and items/J of the known result of its kind, at the
+    clock of that result."""
+    summary = make_summary_elsewhere(center, **changes)
+    known = KNOWN_RESULTS["H200", summary.workload, "tuned", 1024]
+    clock, energy = summary.clocks.sm_mhz, summary.headline.joules_per_item
+    assert clock is not None and energy is not None
+    items_per_s = summary.headline.items_per_s_per_accelerator.mean
+    figures = {
+        "items_per_s_per_accelerator": work * known.items_per_s / items_per_s,
+        "joules_per_item": 1 / (work * known.items_per_joule * energy.mean),
+        "mean_sm_mhz": known.items_per_s / known.items_per_megacycle / clock.mean,
+    }
+    return make_summary_elsewhere(center, batch_size=1024, **changes, **figures)
+
+
+def judge_round(rule: str, *runs: RunSummary) -> dict[str, Severity]:
+    """The severity of the finding on each run that the rule reports."""
+    findings = rules_by_id()[rule].judge_round(runs)
+    return {path.name: finding.severity for path, finding in findings}
+
+
+@pytest.mark.parametrize("work", [0.8, 1.2])
+def test_false_run_bars_no_honest_one_before_either_is_accepted(work: float) -> None:
+    honest, false = make_known_run("honest"), make_known_run("false", work)
+    assert judge_round("X115", honest, false) == {
+        "honest": Severity.NOTE,
+        "false": Severity.WARNING,
+    }
+    reproduction = replace(false, reproduces=OriginalRun("/reproduces", "honest", "", "0" * 64))
+    original = replace(honest, manifest_sha256="0" * 64)
+    assert judge_round("X119", original, reproduction) == {
+        "honest": Severity.NOTE,
+        "false": Severity.WARNING,
+    }
+    expected = {"honest": Severity.NOTE} if work < 1 else {"false": Severity.WARNING}
+    assert judge_round("X114", honest, false) == expected
+
+
+def test_accepted_run_is_no_party_to_a_dispute() -> None:
+    far = make_known_run("far", 1.2, log_line=1)
+    assert judge_round("X115", make_known_run("near"), far)["near"] == Severity.WARNING
+
+
+def test_both_runs_are_doubted_without_a_known_result() -> None:
+    runs = [
+        replace(make_known_run(who, work), workload="own") for who, work in (("a", 1), ("b", 2))
+    ]
+    assert judge_round("X115", *runs) == {"a": Severity.WARNING, "b": Severity.WARNING}
