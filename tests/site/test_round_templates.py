@@ -221,6 +221,25 @@ def test_reviews_and_withdrawals_are_files_that_a_pull_request_may_add(two_cente
     assert "pass submissions/honest/h200/run-0003: " in job.output
 
 
+def test_a_commitment_is_a_pull_request_of_its_own(two_centers):
+    def commit(clone: Path) -> None:
+        bundle = two_centers.submit(clone, HONEST)
+        signed = ("--key", two_centers.keys[HONEST], "--principal", HONEST)
+        assert run_command("commit", bundle, *signed).exit_code == 0
+        shutil.rmtree(bundle)
+
+    def commit_unsigned(clone: Path) -> None:
+        commit(clone)
+        (signature,) = (clone / "submissions/commitments").glob("*.sig")
+        signature.unlink()
+
+    jobs = run_all_jobs(two_centers, commit)
+    assert {name: job.status for name, job in jobs.items()} == dict.fromkeys(jobs, 0), jobs
+    jobs = run_all_jobs(two_centers, commit_unsigned)
+    assert (jobs["github"].status, jobs["gitlab"].status) == (1, 1)
+    assert "I133" in jobs["gitlab"].output
+
+
 def test_a_pull_request_has_bundles_of_one_center(two_centers):
     def submit_both(clone: Path) -> None:
         two_centers.submit(clone, HONEST)
@@ -274,18 +293,18 @@ def test_pull_requests_that_pass_one_by_one_are_checked_again_after_a_merge(two_
     repository, start = two_centers.repository, two_centers.repository.base
     shutil.copytree(two_centers.to_submit / "keyring", tmp_path / "keyring")
     copy = Submissions(tmp_path, two_centers.keys[CHEAT])
-    bundle = copy.add(make_evidence(3), "run-copied", "h200", CHEAT)
+    bundle = copy.add(make_evidence(4), "run-copied", "h200", CHEAT)
 
     def submit_copy(clone: Path) -> None:
         shutil.copytree(bundle, clone / "submissions/cheat/h200/run-copied")
 
-    honest, copied = (
+    first, copied = (
         repository.open_pull_request(edit, start)
-        for edit in (lambda clone: two_centers.submit(clone, HONEST), submit_copy)
+        for edit in (lambda clone: two_centers.submit(clone, CHEAT), submit_copy)
     )
-    alone = [repository.run_gitlab_job("check", head) for head in (honest, copied)]
+    alone = [repository.run_gitlab_job("check", head) for head in (first, copied)]
     assert [job.status for job in alone] == [0, 0], alone
-    repository.push(lambda clone: two_centers.submit(clone, HONEST), "refs/heads/main")
+    repository.push(lambda clone: two_centers.submit(clone, CHEAT), "refs/heads/main")
     try:
         again = repository.run_gitlab_job("check", copied)
         assert again.status == 1 and "X102" in again.output, again.output
