@@ -3,7 +3,7 @@
 Its declarations are typed records of the documents, without epochs.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -143,6 +143,12 @@ class RunRecord:
         )
 
 
+def describe_ties(ties: Iterable[str]) -> str:
+    """What reproducers share with the center of the run, as an addition; empty if nothing."""
+    shared = " and ".join(dict.fromkeys(ties))
+    return f" (a site that shares {shared})" if shared else ""
+
+
 @dataclass(frozen=True)
 class Provenance:
     """The evidence behind a submitted row: its run, signer, findings and reviews."""
@@ -189,9 +195,7 @@ class Provenance:
     def _reproduction(self) -> str:
         if not self.reproducers:
             return "not reproduced"
-        ties = " and ".join(self.reproducer_ties)
-        shared = f" (a site that shares {ties})" if ties else ""
-        return f"reproduced by {len(self.reproducers)}{shared}"
+        return f"reproduced by {len(self.reproducers)}{describe_ties(self.reproducer_ties)}"
 
     @property
     def difference(self) -> float | None:

@@ -11,6 +11,7 @@ from statistics import fmean
 
 from reporting.report_table import Column
 from reporting.results_model import Figure, ResultRow
+from reporting.run_record import describe_ties
 from reporting.sections.cells import BundleLink, Cells, list_boards, make_mark_cells, pluralize
 from rules.boards import BOARDS
 from rules.metrics.comparison import RULE_BOOK_KIND, RULE_BOOK_SPREAD
@@ -233,7 +234,9 @@ def describe_trust(setting: Setting) -> str:
         (sum(bool(p.accepted) for p in provenances), "accepted"),
         (sum(bool(p.reproducers) for p in provenances), "reproduced"),
     )
-    return f"of {len(provenances)} runs, " + ", ".join(f"{n} {state}" for n, state in counts)
+    ties = describe_ties(tie for p in provenances for tie in p.reproducer_ties)
+    states = ", ".join(f"{n} {state}" for n, state in counts)
+    return f"of {len(provenances)} runs, {states}{ties}"
 
 
 def join_repeats(rows: Iterable[ResultRow], spread: ReportSpread | None = None) -> list[Setting]:
