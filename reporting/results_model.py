@@ -8,7 +8,7 @@ from typing import Literal, cast
 from checker.directory_names import fold_name
 from checker.verdict import Verdict
 from reporting.paper import Paper
-from reporting.run_record import Provenance, RunRecord
+from reporting.run_record import Provenance, RunRecord, describe_ties
 from rules.boards import SIMULATED_PREFIX, find_board
 from rules.bundle_findings import is_cap_without_effect
 from rules.declarations.run import RunDeclaration
@@ -149,7 +149,8 @@ class ResultRow:
         if self.comparison == "shape":
             return "only the shape of the series is compared: see the note on the published figure"
         if self.provenance and self.provenance.original:
-            return f"reproduces {self.provenance.original}, and is no result of its own"
+            ties = describe_ties(self.provenance.ties)
+            return f"reproduces {self.provenance.original}{ties}, and is no result of its own"
         if self.provenance and self.provenance.newer:
             return f"older recipe of the implementation than {self.provenance.newer}"
         if self.provenance and self.provenance.bars:
@@ -233,8 +234,13 @@ def build_submitted_row(run: RunRecord, verdict: Verdict) -> ResultRow:
             Path(*verdict.reproduces.original.parts[-3:]).as_posix()
             if verdict.reproduces
             else None,
-            reproducer_ties=tuple(
-                dict.fromkeys(tie for r in verdict.reproductions if r.agrees for tie in r.shared)
+            ties=tuple(
+                dict.fromkeys(
+                    tie
+                    for reproduction in (*verdict.reproductions, verdict.reproduces)
+                    if reproduction and reproduction.agrees
+                    for tie in reproduction.shared
+                )
             ),
             manifest_sha256=verdict.manifest_sha256,
             trust_level=verdict.trust_level,

@@ -169,8 +169,9 @@ class Provenance:
     original: str | None = None
     """Center, system and run of the result that this run reproduces; None if it reproduces none."""
 
-    reproducer_ties: tuple[str, ...] = ()
-    """What the reproducers share with the center of the run, such as `the board GPU-…`."""
+    ties: tuple[str, ...] = ()
+    """What the centers of the run and of its reproductions, or of its original, share, such as
+    `the board GPU-…`."""
     newer: str | None = None
     """Center, system and run of a run of the same configuration with a newer recipe; None if there
     is none."""
@@ -195,7 +196,7 @@ class Provenance:
     def _reproduction(self) -> str:
         if not self.reproducers:
             return "not reproduced"
-        return f"reproduced by {len(self.reproducers)}{describe_ties(self.reproducer_ties)}"
+        return f"reproduced by {len(self.reproducers)}{describe_ties(self.ties)}"
 
     @property
     def difference(self) -> float | None:

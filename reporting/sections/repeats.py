@@ -234,7 +234,7 @@ def describe_trust(setting: Setting) -> str:
         (sum(bool(p.accepted) for p in provenances), "accepted"),
         (sum(bool(p.reproducers) for p in provenances), "reproduced"),
     )
-    ties = describe_ties(tie for p in provenances for tie in p.reproducer_ties)
+    ties = describe_ties(tie for p in provenances for tie in p.ties)
     states = ", ".join(f"{n} {state}" for n, state in counts)
     return f"of {len(provenances)} runs, {states}{ties}"
 

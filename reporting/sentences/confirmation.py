@@ -72,5 +72,7 @@ def _compare_with_original(row: ResultRow, original: ResultRow) -> str:
         )
         if figure and original_figure
     ]
-    site = ", which states the same site" if len(sites) == 1 else ""
+    ties = row.provenance.ties if row.provenance else ()
+    facts = [*(["the stated site"] if len(sites) == 1 else []), *ties]
+    site = f", which shares {join_words(facts)}" if facts else ""
     return f"{site} ({join_words(changes)})"

@@ -391,7 +391,7 @@ def place_run(row: ResultRow, path: str, site: str, **trust: Any) -> ResultRow:
 
 
 @pytest.mark.parametrize(
-    ("site", "note"), [("Berlin", ", which states the same site"), ("Bonn", "")]
+    ("site", "note"), [("Berlin", ", which shares the stated site"), ("Bonn", "")]
 )
 def test_reproduction_states_its_distance_and_an_equal_site(site: str, note: str) -> None:
     original = place_run(
