@@ -83,12 +83,7 @@ def judge(path: Path, root: Path) -> None:
         lambda: [read_document(n, files.contents[n], form) for n, form in RUN.documents.items()],
     )
     evidence, _ = time_call("read the evidence, of which", lambda: read_evidence(files))
-    time_call(
-        "trust",
-        lambda: establish_trust(
-            path, files.contents, None, root, evidence.result if evidence else None
-        ),
-    )
+    time_call("trust", lambda: establish_trust(path, files.contents, None, root))
     bundle = Bundle(path, (), evidence)
     time_call("figures", lambda: bundle.figures)
     time_call(
