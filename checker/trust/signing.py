@@ -9,7 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from checker.engine import judge_all
-from checker.trust.authority import Authority
+from checker.trust.authority import SUBMISSION_PREFIX, Authority
 from checker.trust.commitments import name_commitment, read_commitments
 from checker.trust.keyring import Keyring, belongs_to
 from checker.trust.records import CHALLENGE, REQUEST, REVIEW, WITHDRAWAL, read_records, utc_now
@@ -168,6 +168,9 @@ def commit(bundle: Path, key: Path, principal: str) -> Path:
     """Sign as `principal` the hash of the manifest of `bundle`, and write it beside the keyring, so
     that it can be published before the bundle. Returns its path. Raises as `review` does."""
     authority = _find_own_authority(bundle, principal)
+    contents = read_files(bundle).contents
+    if not any(name.startswith(SUBMISSION_PREFIX) for name in contents):
+        raise StatementError(f"{bundle}: sign it first, because that changes its manifest")
     manifest_sha256 = _hash_manifest(bundle)
     record = {
         "format": COMMITMENT_FORMAT,

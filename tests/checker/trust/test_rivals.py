@@ -159,6 +159,14 @@ def test_command_commits_only_to_bundles_of_the_own_center(copied: CopiedRound) 
     assert f"it is a bundle of rival, and {PRINCIPAL} is of another center" in result.output
 
 
+def test_bundle_is_signed_before_its_center_commits_to_it(copied: CopiedRound) -> None:
+    shutil.copytree(copied.outside, copied.honest)
+    shutil.rmtree(copied.honest / "signatures")
+    signed = ("--key", copied.trust.tree.key, "--principal", PRINCIPAL)
+    result = run_command("commit", copied.honest, *signed)
+    assert result.exit_code == 1 and "sign it first" in result.output
+
+
 @pytest.mark.parametrize("accepted", [False, True])
 def test_run_that_its_center_does_not_hand_in_never_wins(
     a_round: TrustRound, accepted: bool
