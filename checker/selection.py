@@ -2,12 +2,14 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 import click
 
 from checker.baseline import BaselineLine, bundle_key, compute_fingerprint, read_baseline
 from checker.commands import find_rule
+from checker.listing import Listing, list_verdicts
 from checker.verdict import INTERNAL, Round, Verdict
 from rules.finding import Finding
 from rules.registry import rules_by_id
@@ -46,6 +48,13 @@ class RoundView:
     """Lines of the baseline whose findings no longer exist in the judged bundles."""
     unfixed: int = 0
     """How many bundles `--fix` could not fix, although they need it."""
+
+    @cached_property
+    def listing(self) -> Listing:
+        """What an output lists of the verdicts. Counts and statuses are of all of them."""
+        return list_verdicts(
+            self.verdicts, lambda verdict: any(self.fails(verdict, f) for f in verdict.findings)
+        )
 
     def is_known(self, verdict: Verdict, finding: Finding) -> bool:
         """Whether the baseline contains `finding`. A failure of the checker itself never counts as

@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 
 from checker.engine import judge_all
 from checker.find import PUBLISHED_DIR, find_places
 from checker.judging.bundle_judge import JudgedBundle
+from checker.listing import Listing, list_verdicts
 from checker.trust.manifest import find_manifest_problems
 from checker.verdict import NON_BUNDLE_STANDINGS, Verdict
 from reporting.older_recipes import mark_older_recipes
@@ -62,6 +64,11 @@ class Collected:
     local_label: str = ""
     """What a local report calls itself: the trust level of all its bundles, `local` if they differ.
     Empty for a report that read signatures, reviews, waivers and the LOG."""
+
+    @cached_property
+    def rejected_listing(self) -> Listing:
+        """What a page lists of what failed."""
+        return list_verdicts(self.rejected, lambda _: True)
 
     @property
     def study_bundles(self) -> list[BundleOrigin]:

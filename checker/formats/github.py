@@ -23,7 +23,7 @@ def render(view: RoundView) -> str:
     """A command for each finding, and the summary line."""
     lines = [
         _format_finding(view, verdict, finding)
-        for verdict in view.verdicts
+        for verdict in view.listing.verdicts
         for finding in verdict.findings
     ]
     lines += _format_remarks(view)
@@ -49,6 +49,8 @@ def _format_remarks(view: RoundView) -> Iterator[str]:
     """Commands that belong to no file."""
     if view.skipped:
         yield _format_command("notice", "", "bench-check", format_skipped(view.skipped))
+    if rest := view.listing.rest:
+        yield _format_command("error", "", "bench-check", rest)
     for line in view.gone:
         yield _format_command(
             "notice", "", "bench-check", f"in the baseline, but no longer found: {line}"

@@ -18,7 +18,11 @@ def render(view: RoundView) -> str:
         "format": FORMAT,
         "rules_version": VERSION,
         "partial": view.partial,
-        "bundles": [_convert_verdict(view, verdict) for verdict in view.verdicts],
+        "bundles": [_convert_verdict(view, verdict) for verdict in view.listing.verdicts],
+        "unlisted": {
+            "bundles": view.listing.unlisted_bundles,
+            "findings": view.listing.unlisted_findings,
+        },
         "skipped": [str(path) for path in view.skipped],
         "gone": view.gone,
     }

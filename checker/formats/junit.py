@@ -32,8 +32,13 @@ def render(view: RoundView) -> str:
     """
     root = ET.Element("testsuites", name="bench-check")
     if view.partial:
-        root.append(_build_partial_suite(view))
-    for verdict in view.verdicts:
+        message = printable(
+            f"partial: {', '.join(view.partial)}; this is no judgement by the whole rule book"
+        )
+        root.append(_build_error_suite("the whole rule book was run", message, PARTIAL))
+    if rest := view.listing.rest:
+        root.append(_build_error_suite("every bundle is listed", rest, "unlisted"))
+    for verdict in view.listing.verdicts:
         root.append(_build_suite(view, verdict))
     for count in ("tests", "failures", "errors", "skipped"):
         root.set(count, str(sum(int(suite.get(count, 0)) for suite in root)))
@@ -43,18 +48,14 @@ def render(view: RoundView) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text.decode()}'
 
 
-def _build_partial_suite(view: RoundView) -> ET.Element:
+def _build_error_suite(name: str, message: str, kind: str) -> ET.Element:
+    """A suite with one case that failed, about the check as a whole."""
     suite = ET.Element(
         "testsuite", name="bench-check", tests="1", failures="0", errors="1", skipped="0"
     )
     ET.SubElement(suite, "properties")
-    case = ET.SubElement(
-        suite, "testcase", classname="bench-check", name="the whole rule book was run"
-    )
-    message = printable(
-        f"partial: {', '.join(view.partial)}; this is no judgement by the whole rule book"
-    )
-    ET.SubElement(case, "error", message=message, type=PARTIAL)
+    case = ET.SubElement(suite, "testcase", classname="bench-check", name=name)
+    ET.SubElement(case, "error", message=message, type=kind)
     return suite
 
 

@@ -28,7 +28,8 @@ def render(view: RoundView) -> str:
     """One run with the whole rule book, and a result for each finding. Paths are relative to the
     working directory."""
     ids = list(rules_by_id())
-    findings = [(v, f) for v in view.verdicts for f in v.findings]
+    listed = view.listing.verdicts
+    findings = [(v, f) for v in listed for f in v.findings]
     run = {
         "tool": {
             "driver": {
@@ -61,7 +62,8 @@ def render(view: RoundView) -> str:
                 "partial": view.partial,
                 "gone": view.gone,
                 "skipped": [str(path) for path in view.skipped],
-                "bundles": [{"path": str(v.path), "status": view.status(v)} for v in view.verdicts],
+                "bundles": [{"path": str(v.path), "status": view.status(v)} for v in listed],
+                "unlisted": view.listing.rest,
             }
         ),
     }

@@ -23,7 +23,11 @@ _Text = tuple[str, str, str, str]
 def render(view: RoundView) -> str:
     """The text, styled. click removes the styles if the output is no terminal."""
     printed: set[_Text] = set()
-    lines = [line for verdict in view.verdicts for line in _format_bundle(view, verdict, printed)]
+    listing = view.listing
+    lines = [
+        line for verdict in listing.verdicts for line in _format_bundle(view, verdict, printed)
+    ]
+    lines += [f"… and {listing.rest}"] if listing.rest else []
     if view.skipped:
         lines.append(printable(format_skipped(view.skipped)))
     lines += [f"in the baseline, but no longer found: {printable(line)}" for line in view.gone]
