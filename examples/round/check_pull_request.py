@@ -15,7 +15,6 @@ text of a comment.
 Exits with 0 if the pull request passes, with 1 if not, and with 2 if it cannot be checked.
 """
 
-import io
 import json
 import os
 import re
@@ -23,7 +22,7 @@ import subprocess
 import sys
 import tarfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -36,6 +35,10 @@ COMMITMENT = re.compile(r"submissions/commitments/[^/]+-[0-9a-f]{64}\.json(\.sig
 PROTECTED_PLACES = {"keyring": "the keyring", "LOG": "the LOG", "waivers": "the waivers"}
 """What only the person who runs the round changes, by its name in submissions/."""
 KINDS = {"120000": "a symbolic link", "160000": "a submodule"}
+MOST_FILES = 5_000
+MOST_MIB, MOST_MIB_OF_A_FILE = 256, 32
+"""What a pull request may add: files, and MiB before git packs them. A run of ten minutes on eight
+boards has nine files and 2 MiB."""
 MOST_CHARACTERS = 20_000
 """The maximum length of a section of the summary. GitHub takes 65 536 characters in a comment."""
 
@@ -63,6 +66,8 @@ class Change:
     """`A` if it is added, `D` if it is removed, another letter if it is changed."""
     mode: str
     """Of the file in the merged tree, such as `100644`."""
+    size: int = 0
+    """In bytes, as git's tree states it: nothing was extracted yet."""
 
 
 @dataclass(frozen=True)
@@ -88,9 +93,11 @@ class PullRequest:
         return frozenset(find_bundle(PurePosixPath(change.path)) for change in self.changes)
 
 
-def run_git(*arguments: str) -> bytes:
-    """Return what git prints. Raises GitError."""
-    process = subprocess.run(["git", *arguments], capture_output=True, check=False)
+def run_git(*arguments: str, text: str = "") -> bytes:
+    """Return what git prints if it reads `text`. Raises GitError."""
+    process = subprocess.run(
+        ["git", *arguments], input=text.encode(), capture_output=True, check=False
+    )
     if process.returncode != 0:
         raise GitError(arguments, process)
     return process.stdout
@@ -114,14 +121,25 @@ def read_pull_request(base: str, head: str) -> PullRequest:
     tree = merged.decode().split()[0]
     # Without renames: a moved file is one that is removed and one that is added.
     fields = run_git("diff-tree", "-r", "-z", "--raw", "--no-renames", base, tree).split(b"\0")
-    changes = []
-    for entry, path in zip(fields[0:-1:2], fields[1::2], strict=True):
-        _, mode, _, _, status = entry.decode().split()
-        changes.append(Change(os.fsdecode(path), status, mode))
+    entries = [entry.decode().split() for entry in fields[0:-1:2]]
+    sizes = read_sizes(blob for _, _, _, blob, _ in entries)
+    changes = [
+        Change(os.fsdecode(path), status, mode, sizes.get(blob, 0))
+        for (_, mode, _, blob, status), path in zip(entries, fields[1::2], strict=True)
+    ]
     names = run_git("ls-tree", "-r", "-z", "--name-only", base, f"{SUBMISSIONS}/").split(b"\0")
     paths = (PurePosixPath(os.fsdecode(name)) for name in names)
     base_bundles = frozenset(path.parent for path in paths if path.name == MANIFEST)
     return PullRequest(base, tree, tuple(changes), base_bundles)
+
+
+def read_sizes(blobs: Iterable[str]) -> dict[str, int]:
+    """Return the size in bytes of each blob, by its hash. No content is read. Raises GitError."""
+    names = "".join(f"{blob}\n" for blob in blobs)
+    printed = run_git("cat-file", "--batch-check", text=names).decode()
+    answers = (line.split() for line in printed.splitlines())
+    # A removed file and a submodule have no blob here.
+    return {answer[0]: int(answer[2]) for answer in answers if answer[1:2] == ["blob"]}
 
 
 def find_bundle(path: PurePosixPath) -> PurePosixPath:
@@ -133,6 +151,10 @@ def find_refusals(pull_request: PullRequest) -> Iterator[str]:
     """Yield a line for each file that the pull request may not change, with the reason."""
     if not pull_request.changes:
         yield "the pull request changes no file"
+    if refusal := explain_flood(pull_request.changes):
+        # Without a line for each of its files.
+        yield refusal
+        return
     centers = sorted({bundle.parts[1] for bundle in pull_request.new_bundles if bundle.parts[1:]})
     for change in pull_request.changes:
         reason = explain_wrong_place(change.path) or explain_wrong_change(change)
@@ -141,6 +163,23 @@ def find_refusals(pull_request: PullRequest) -> Iterator[str]:
             reason = explain_wrong_bundle(path, pull_request, centers)
         if reason:
             yield f"{escape(change.path)}: {reason}"
+
+
+def explain_flood(changes: Sequence[Change]) -> str:
+    """Return why the pull request is too large to be looked at. Empty if it is not."""
+    mib = sum(change.size for change in changes) / 2**20
+    if len(changes) > MOST_FILES or mib > MOST_MIB:
+        return (
+            f"the pull request changes {len(changes)} files with {mib:.0f} MiB; at most "
+            f"{MOST_FILES} files and {MOST_MIB} MiB are looked at, so submit it in parts"
+        )
+    largest = max(changes, key=lambda change: change.size, default=None)
+    if largest and largest.size > MOST_MIB_OF_A_FILE * 2**20:
+        return (
+            f"{escape(largest.path)}: has {largest.size / 2**20:.0f} MiB; a file has at most "
+            f"{MOST_MIB_OF_A_FILE} MiB"
+        )
+    return ""
 
 
 def explain_wrong_place(path: str) -> str:
@@ -239,9 +278,16 @@ def judge(pull_request: PullRequest, out: Path) -> int:
 
 
 def extract(tree: str, directory: Path) -> None:
-    """Write the files of a tree of git."""
-    with tarfile.open(fileobj=io.BytesIO(run_git("archive", "--format=tar", tree))) as archive:
-        archive.extractall(directory, filter="data")
+    """Write the files of a tree of git. Raises GitError."""
+    arguments = ("archive", "--format=tar", tree)
+    # As a stream, so that a round of any size takes little memory.
+    with subprocess.Popen(["git", *arguments], stdout=subprocess.PIPE) as process:
+        with tarfile.open(fileobj=process.stdout, mode="r|") as archive:
+            archive.extractall(directory, filter="data")
+        process.stdout.read()
+    if process.returncode != 0:
+        failed = subprocess.CompletedProcess(arguments, process.returncode, b"", b"")
+        raise GitError(arguments, failed)
 
 
 def run_program(out: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -74,6 +74,23 @@ PATH_CHEATS: dict[str, tuple[Edit, str]] = {
         ),
         f"submissions/waivers/T102.json: {PROTECTED} the waivers",
     ),
+    "zeros that git packs to nothing": (
+        lambda clone: (
+            (clone / NEW).mkdir(parents=True, exist_ok=True),
+            (clone / NEW / "samples.csv.gz").write_bytes(bytes(33 * 2**20)),
+        ),
+        f"{NEW}/samples.csv.gz: has 33 MiB; a file has at most 32 MiB",
+    ),
+    "a flood of directories": (
+        lambda clone: [
+            (
+                (clone / f"submissions/cheat/h200/run-{number}").mkdir(parents=True),
+                change_text(clone / f"submissions/cheat/h200/run-{number}/MANIFEST.json"),
+            )
+            for number in range(10_000, 15_001)
+        ],
+        "at most 5000 files and 256 MiB are looked at",
+    ),
     "the workflow": (
         lambda clone: append(clone / ".github/workflows/pull-request.yml", "# passes\n"),
         ".github/workflows/pull-request.yml: is not a file of a bundle",
