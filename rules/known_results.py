@@ -68,7 +68,7 @@ KNOWN_RESULTS: Mapping[tuple[str, str, str, int], KnownResult] = {
         6998.3, 10.124, 3.8719, 3.8719, 1807.5, 0.988
     ),
     ("H200", "resnet50-train", "tuned", 1024): KnownResult(
-        7107.4, 10.27, 4.0706, 4.0706, 1746.0, 0.988
+        7122.9, 10.292, 4.0847, 4.0706, 1746.0, 0.988
     ),
     ("H200", "resnet50-train", "tuned", 1536): KnownResult(
         7091.1, 10.246, 4.1065, 4.1065, 1726.8, 0.990

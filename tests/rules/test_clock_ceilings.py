@@ -57,7 +57,7 @@ FIXED_MHZ = 30
 
 
 def test_committed_control_runs_keep_the_ceilings() -> None:
-    precisions = set()
+    precisions, unlimited = set(), set()
     for path in RUNS.glob("*/*-burn-*"):
         evidence, problems = read_evidence(read_files(path))
         assert evidence and not problems
@@ -71,6 +71,10 @@ def test_committed_control_runs_keep_the_ceilings() -> None:
             if np.nanmean(series.usable_w) > BELOW_CAP * bundle.cap_w:
                 assert high_mhz < lowest_mhz  # the cap is the limit, and the clock moves
                 continue
+            if low_mhz == board.boost_mhz:
+                assert series.capped_share == 0, path.name
+                unlimited.add((board.id, bundle.precision))
+                continue
             assert high_mhz - low_mhz <= FIXED_MHZ and series.capped_share > 0.99, path.name
             assert low_mhz > lowest_mhz
             if bundle.settings.options["input"] == "zeros":
@@ -78,3 +82,4 @@ def test_committed_control_runs_keep_the_ceilings() -> None:
                 ceiling_mhz = board.clock_ceilings_mhz[bundle.precision]
                 assert ceiling_mhz <= low_mhz <= ceiling_mhz + FIXED_MHZ, path.name
     assert precisions == {("H200", p) for p in ("bf16", "fp16", "fp8", "tf32")}
+    assert unlimited == {("H200", "fp64")}
