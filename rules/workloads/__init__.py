@@ -4,7 +4,7 @@ defines one workload and is found by discovery."""
 import importlib
 import pkgutil
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 from rules.contract import RequestSet
@@ -161,6 +161,14 @@ class Workload:
         if size is None:
             raise KeyError(name)
         return size
+
+    def apply_options(self, size: Size, options: Mapping[str, str] | None) -> Size:
+        """Return the size with the parameters and the input shape that these options give it: the
+        option `side` of a control run is the side of its matrices."""
+        side = (options or {}).get("side")
+        if not self.is_control or side not in self.options.get("side", ()):
+            return size
+        return replace(size, parameters=int(side) ** 2, input_shape=(int(side), int(side)))
 
 
 @cache

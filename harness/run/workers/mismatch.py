@@ -9,7 +9,8 @@ def describe_mismatch(plan: Plan, built: WorkloadBuilt) -> str | None:
     """Return why a rank has not built the workload of the plan on an accelerator of the plan, and
     what to do; None if it has. A mistake then ends the run before its first epoch, not after the
     last."""
-    size, rank = workloads()[plan.workload].size(plan.size, plan.variant), built.rank
+    workload, rank = workloads()[plan.workload], built.rank
+    size = workload.apply_options(workload.size(plan.size, plan.variant), plan.options)
     for actual, defined in (
         (f"{built.parameters} parameters", f"{size.parameters} parameters"),
         (f"input shape {list(built.input_shape)}", f"input shape {list(size.input_shape)}"),

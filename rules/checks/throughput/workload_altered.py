@@ -55,14 +55,11 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     # An unknown variant is reported below. It must not hide a wrong precision.
     precisions = [precision] if precision in workload.precisions else list(workload.precisions)
     closed_variants = [name for name in workload.variants if name not in workload.open_variants]
-    parameters, input_shape = size.parameters, list(size.input_shape)
-    side = (settings.options or {}).get("side")
-    if workload.is_control and side in workload.options.get("side", ()):
-        parameters, input_shape = int(side) ** 2, [int(side)] * 2
+    size = workload.apply_options(size, settings.options)
     facts: tuple[tuple[str, Any, list[Any]], ...] = (
         ("name", implementation.name, [workload.implementation]),
-        ("parameters", implementation.parameters, [parameters]),
-        ("input_shape", implementation.input_shape, [input_shape]),
+        ("parameters", implementation.parameters, [size.parameters]),
+        ("input_shape", implementation.input_shape, [list(size.input_shape)]),
         ("precision", implementation.precision, precisions),
         ("variant", implementation.variant, closed_variants),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -132,6 +133,15 @@ def plan_burn(boards: int = 1, **options: Any) -> Plan:
     machine = Machine("simulated:h200", "cpu", None, tuple(meter.devices()[:boards]), "P0", 700.0)
     request = RunRequest("burn", **fields)
     return make_plan(request, machine, dict(DESCRIPTION), hash_source())
+
+
+def test_matrices_of_another_side_are_those_of_the_run(tmp_path: Path) -> None:
+    command = ["burn", "--smoke", "--simulate", "h200", "--epoch-seconds", "0.3"]
+    result = CliRunner().invoke(main, [*command, "--side", "1024", "-o", str(tmp_path)])
+    assert result.exit_code == 0, result.output
+    (written,) = tmp_path.glob("*/result.json")
+    implementation = json.loads(written.read_text())["implementation"]
+    assert (implementation["parameters"], implementation["input_shape"]) == (2**20, [1024, 1024])
 
 
 @pytest.mark.parametrize("boards", [1, 2])
