@@ -1,5 +1,9 @@
 """Reads the tables of a bundle: with pyarrow, which is fast, and cell by cell if a table is
-malformed and the message must name the row."""
+malformed and the message must name the row.
+
+docs/bundle-format.md has the grammar. There is one way to write a row, so that all readers read the
+same values.
+"""
 
 import csv
 import io
@@ -41,7 +45,8 @@ _MAX_NUMBER = 2**53
 _MAX_OFFENCES = 5
 _MAX_CYCLE = 64
 """`_decode_cycle` looks for at most this many texts in the repeated order."""
-_UNPORTABLE_MARK = re.compile(rb'[ \t](?=[,\n])|(?<=[,\n])[ \t]|"(?=,)|0[xX]')
+_UNPORTABLE_MARK = re.compile(rb'[ \t](?=[,\n])|(?<=[,\n])[ \t]|"|0[xX]')
+_QUOTED = re.compile(rb'"(?:[^"\n]|"")*"')
 _UNPORTABLE = {
     b" ": (b" ,", b", ", b" \n", b"\n "),
     b"\t": (b"\t,", b",\t", b"\t\n", b"\n\t"),
@@ -85,6 +90,7 @@ def read_table(name: str, text: bytes, kind: BundleKind = RUN) -> Table:
             mark in text for sign, marks in _UNPORTABLE.items() if sign in text for mark in marks
         ):
             _check_marked_rows(text, columns)
+        _check_leading_zeros(text, columns)
         table = _parse(name, text, columns)
     except (ValueError, OverflowError, _InvalidTable) as error:
         # The slow reader runs only now: it can name the row, and pyarrow cannot.
@@ -168,7 +174,32 @@ def _check_marked_rows(text: bytes, columns: tuple[str, ...]) -> None:
             raise _InvalidTable(str(error)) from None
         if len(cells) != len(columns) or any(map(_describe_expected, columns, cells)):
             raise _InvalidTable("numbers that are not decimal digits alone")
+        if _encode_row(cells) != text[begin:position]:
+            raise _InvalidTable("cells that are quoted without need")
     raise _InvalidTable(f"more than {_MAX_SLOW_ROWS} rows with quoted cells or blanks")
+
+
+def _encode_row(cells: list[str]) -> bytes:
+    """The one way to write a row: quoted are texts with a comma or a quotation mark."""
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(cells)
+    return line.getvalue().encode()
+
+
+def _check_leading_zeros(text: bytes, columns: tuple[str, ...]) -> None:
+    """Raises _InvalidTable for a number such as 007, -0 or -07, which pyarrow accepts."""
+    # Without the quoted texts, all separators are between cells.
+    characters = np.frombuffer(_QUOTED.sub(b"", text) if b'"' in text else text, np.uint8)
+    separators = np.flatnonzero((characters == ord(",")) | (characters == ord("\n")))
+    # Of cells up to the last separator; a row of another length is found later.
+    begins = separators[:-1] + 1
+    is_number = np.array([column not in TEXT_COLUMNS for column in columns])
+    begins = begins[is_number[np.arange(1, len(begins) + 1) % len(columns)]]
+    begins = begins[begins < len(characters) - 1]
+    first, second = characters[begins], characters[begins + 1]
+    is_digit = (second >= ord("0")) & (second <= ord("9"))
+    if (((first == ord("0")) & is_digit) | ((first == ord("-")) & (second == ord("0")))).any():
+        raise _InvalidTable("numbers with a leading zero")
 
 
 def _decode_text(name: str, array: "pa.StringArray", column: str) -> Text:
@@ -269,6 +300,8 @@ def _find_offences(name: str, text: bytes, columns: tuple[str, ...]) -> Iterator
     """The violations in the first rows of a table, row by row. Data rows count from 1."""
     reader = csv.reader(io.TextIOWrapper(io.BytesIO(text), "utf-8", newline=""), strict=True)
     next(reader)
+    lines = io.BytesIO(text)
+    lines.readline()
     row = 0
     try:
         for row, cells in enumerate(islice(reader, _MAX_SLOW_ROWS), 1):
@@ -280,6 +313,7 @@ def _find_offences(name: str, text: bytes, columns: tuple[str, ...]) -> Iterator
                 ).problems
                 return
             if len(cells) != len(columns):
+                lines.readline()
                 yield from build_table_refusal(
                     name, place, f"{len(cells)} cells", f"{len(columns)} cells"
                 ).problems
@@ -290,6 +324,11 @@ def _find_offences(name: str, text: bytes, columns: tuple[str, ...]) -> Iterator
                     yield from build_table_refusal(
                         name, place, f"{column} {shorten(cell)}", expected
                     ).problems
+            if _encode_row(cells) != (line := lines.readline().rstrip(b"\n")):
+                expected = "quotation marks only around a text with a comma or a quotation mark"
+                yield from build_table_refusal(
+                    name, place, shorten(line.decode()), expected
+                ).problems
     except csv.Error as error:
         yield from build_table_refusal(
             name, f"row {row + 1}", str(error), "one line of comma-separated cells"
@@ -307,9 +346,16 @@ def _describe_expected(column: str, cell: str) -> str | None:
     limit = 2**63 - 1 if column in REQUIRED_COLUMNS | STAMP_COLUMNS else _MAX_NUMBER
     # `isdigit` alone accepts digits of other scripts. The length is checked before `int`, which is
     # slow for long texts.
-    if digits.isascii() and digits.isdigit() and len(digits) < 20 and int(digits) <= limit:
+    is_plain = digits == "0" == cell or not digits.startswith("0")
+    if (
+        is_plain
+        and digits.isascii()
+        and digits.isdigit()
+        and len(digits) < 20
+        and int(digits) <= limit
+    ):
         return None
-    sign = "a whole number"
+    sign = "a whole number without leading zeros"
     if column in _NOT_NEGATIVE:
         sign += " that is not negative"
     if column not in REQUIRED_COLUMNS:

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from typing import Any
 
 import numpy as np
@@ -76,6 +77,11 @@ CELLS += [
     '" 5"',
     '"0x1"',
     "5 000",
+    "0",
+    "00",
+    "-0",
+    "-07",
+    "0.0",
 ]
 
 
@@ -83,7 +89,9 @@ CELLS += [
 @pytest.mark.parametrize("column", ["scheduled_ns", "power_mw", "slowdown"])
 @pytest.mark.parametrize("node_name", ["", "0x at xenia, and elsewhere"])
 def test_number_is_digits_and_nothing_else(cell: str, column: str, node_name: str) -> None:
-    row = dict.fromkeys(SAMPLE_COLUMNS, "7") | {"node": f'"{node_name or "n"}"', "status": "ok"}
+    # Only a text with a comma is quoted.
+    node = f'"{node_name}"' if node_name else "n"
+    row = dict.fromkeys(SAMPLE_COLUMNS, "7") | {"node": node, "status": "ok"}
     text = "\n".join(
         ",".join(row.values())
         for row in (
@@ -92,14 +100,13 @@ def test_number_is_digits_and_nothing_else(cell: str, column: str, node_name: st
             row | {column: cell},
         )
     ).encode()
-    plain, required = cell.strip('"'), column == "scheduled_ns"
-    digits = plain if required else plain.removeprefix("-")
+    required = column == "scheduled_ns"
     limit = 2**63 - 1 if required else 2**53
-    if (digits.isascii() and digits.isdigit() and int(digits) <= limit) or (
-        not plain and not required
-    ):
+    number = re.fullmatch(r"0|(-?)([1-9][0-9]*)", cell)
+    is_number = number and int(number[2] or 0) <= limit and not (required and number[1])
+    if is_number or (not cell and not required):
         value = tables.read_table("samples.csv.gz", text).floats(column)[1]
-        assert value == float(plain) if plain else np.isnan(value)
+        assert value == float(cell) if cell else np.isnan(value)
     else:
         with pytest.raises(Refused) as caught:
             tables.read_table("samples.csv.gz", text)

@@ -196,7 +196,7 @@ TEXTS = {
     "no letter of ASCII throughout": ["日本"] * 4,
     "one inside the other": ["a", "aa", "a"],
     "blanks around": [" a", "a ", "a"],
-    "with quotes": ['"a,b"', '"a""b"', '"a"'],
+    "with quotes": ['"a,b"', '"a""b"', "a"],
     "with marks in their midst": ["it's", "#", "\\n", "nan", "NULL", "0x1f"],
 }
 
@@ -209,6 +209,21 @@ def test_text_is_read_as_others_read_it(texts: list[str], end: str) -> None:
     read = read_table("samples.csv.gz", raw).text("accelerator")
     assert read.to_list() == [line[header.index("accelerator")] for line in lines]
     assert read.distinct() == list(dict.fromkeys(read.to_list()))
+
+
+@pytest.mark.parametrize("text", ['"a"', '""', '"a b"'])
+def test_text_that_is_quoted_without_need_is_refused(text: str) -> None:
+    raw = make_csv("samples.csv.gz", [{"accelerator": "a"}, {"accelerator": text}])
+    with pytest.raises(Refused) as refusal:
+        read_table("samples.csv.gz", raw)
+    assert refusal.value.problems[0].violation.pointer == "row 2"
+
+
+@pytest.mark.parametrize("name", ["007", "-0", "00000000:17:00.0", "0"])
+def test_text_may_look_like_a_number_with_leading_zeros(name: str) -> None:
+    raw = make_csv("samples.csv.gz", [{"node": "a,b", "accelerator": name}] * 2)
+    raw = raw.replace(b"a,b", b'"a,b"')
+    assert read_table("samples.csv.gz", raw).text("accelerator").to_list() == [name] * 2
 
 
 @pytest.mark.parametrize("states", [["", "", ""], ["", "P0", ""], ["P0", "", "P0"]])

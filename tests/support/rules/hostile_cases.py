@@ -249,7 +249,7 @@ def file_json_of_100_mb(directory: Path) -> None:
 
 @add_case("S103", reseal=False)
 def file_huge_signature(directory: Path) -> None:
-    os.truncate(next((directory / "signatures").iterdir()), 2**30)
+    os.truncate(next((directory / "signatures").glob("submission.*")), 2**30)
 
 
 @add_case("S101", reseal=False)
@@ -300,14 +300,14 @@ def file_is_a_socket(directory: Path) -> None:
 
 @add_case("S102 I105", reseal=False)
 def signature_is_a_fifo(directory: Path) -> None:
-    signature = next((directory / "signatures").iterdir())
+    signature = next((directory / "signatures").glob("submission.*"))
     signature.unlink()
     os.mkfifo(signature)
 
 
 @add_case("S102 I105", reseal=False)
 def signature_is_a_link(directory: Path) -> None:
-    signature = next((directory / "signatures").iterdir())
+    signature = next((directory / "signatures").glob("submission.*"))
     signature.rename(directory.parent / "signature")
     signature.symlink_to("../../signature")
 
