@@ -34,7 +34,7 @@ TableRow = Mapping[str, Value]
 KINDS = ("measured", "printed", "assumed", "bound")
 """Measured by a bundle, printed in a paper, based on a stated assumption, or a lower bound."""
 
-_FORMULA = re.compile(r"(^|[;\t\r\n])(?=\s*[=+\-@\uff1d\uff0b\uff0d\uff20])")
+_FORMULA = re.compile(r"(^|;)(?=\s*[=+\-@\uff1d\uff0b\uff0d\uff20])")
 """Where a spreadsheet could begin a formula: at the start of a cell, and after a character that
 separates cells in some countries. Blanks before the sign and full-width signs count too."""
 
@@ -44,7 +44,8 @@ bytes of a full float."""
 
 NO_BREAK = "\u202f"
 """Narrow no-break space, between groups of three digits."""
-_BLANKS = frozenset(f"\t\n{NO_BREAK}")
+_NARROW_BLANKS = frozenset(NO_BREAK)
+_BLANKS = _NARROW_BLANKS | {"\t", "\n"}
 
 
 @dataclass(frozen=True)
@@ -154,8 +155,9 @@ def to_record(table: ReportTable) -> dict[str, Any]:
 
 
 def to_csv(table: ReportTable) -> str:
-    """The table as CSV (RFC 4180) with one header line of keys. None is an empty cell. Text that
-    a spreadsheet could run as a formula gets an apostrophe before it."""
+    """The table as CSV (RFC 4180) with one header line of keys, and one line for each row. None is
+    an empty cell. Tabs and line breaks in texts are escaped. Text that a spreadsheet could run as a
+    formula gets an apostrophe before it."""
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\r\n")
     writer.writerow(table.keys)
@@ -170,7 +172,8 @@ def _format_csv_cell(value: Value) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):
-        return _FORMULA.sub(r"\1'", value)
+        # A row is one line, also for programs that read lines.
+        return _FORMULA.sub(r"\1'", escape_all_but(value, _NARROW_BLANKS))
     # `repr` is the shortest text that reads back as the same number.
     return repr(value)
 
