@@ -117,10 +117,8 @@ def watch(path: Path, content: str | None = None) -> None:
     journal holds: its `content`, or that of the file at `path`."""
     # Slurm and a closed terminal signal all processes. The watchdog must outlive the harness.
     interrupts.ignore_all_signals()
-    # The file must be there, but it is not obeyed: it may be altered before this process starts.
-    journal = Journal.read(path)
-    if journal is not None and content is not None:
-        journal = Journal.parse(content)
+    # The file may be lost, damaged or altered before this process starts.
+    journal = Journal.read(path) if content is None else Journal.parse(content)
     if journal is None:
         return
     # A source that cannot be used is reported before any limit is set, while the run can still end.
@@ -204,7 +202,7 @@ def _try_to_restore(path: Path, journal: Journal, is_first: bool) -> list[tuple[
     and whether it is restored."""
     try:
         # The lock is held by `bench-submit restore`, or by another user in order to prevent this.
-        with lock_directory(path.parent, despite_other_users=True):
+        with lock_directory(path.parent, is_restoring=True):
             # Meanwhile the limits may have been restored and another run may have begun.
             limits = _list_own_limits(path, journal, is_first)
             if not limits:

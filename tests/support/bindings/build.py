@@ -76,7 +76,7 @@ def library_environment(directory: Path, boards: Path) -> dict[str, str]:
         # amdsmi looks here too, and in /opt/rocm by default.
         "ROCM_PATH": str(directory),
         "WATTMARK_SOURCES": str(SOURCES / "meters"),
-        "PYTHONPATH": str(TESTS),
+        "PYTHONPATH": f"{TESTS}:{TESTS.parent}",
         FILE_VARIABLE: str(boards),
     }
 
