@@ -179,11 +179,12 @@ def _list_own_limits(path: Path, journal: Journal, is_first: bool) -> tuple[Save
     """The limits of the boards that this run has changed and nobody has restored since.
 
     The registry of the host says so. Where a board is not registered, the journal does. At the
-    first attempt nobody can have restored anything, so a journal that is gone was lost.
+    first attempt nobody can have restored anything, so a journal that is gone was lost, and that
+    of another run was altered: a run that lives would hold the lock.
     """
     try:
         present = Journal.read(path)
-        is_own = present.is_same_run(journal) if present else is_first
+        is_own = is_first or (present is not None and present.is_same_run(journal))
     except BlockedError:
         # A fault of the disk can pass.
         is_own = True
