@@ -62,7 +62,7 @@ def test_the_watchdog_restores_what_it_remembers_whatever_became_of_the_journal(
         else:
             disturb(node.journal)
             owner.kill()
-        wait_for(lambda: node.limits == AS_FOUND)
+        wait_for(lambda: node.limits == AS_FOUND and not list_registered(node))
         if disturb is not replace_directory_with_file:  # whose journal it tries to remove
             wait_for(lambda: not find_watchdogs(node))
     assert node.limits == AS_FOUND and not list_registered(node)
