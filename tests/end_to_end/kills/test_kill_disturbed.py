@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from functools import wraps
 from itertools import cycle
 from pathlib import Path
 
@@ -42,7 +43,7 @@ from support.bindings.sandbox import (
     list_registered,
     open_library_sandbox,
 )
-from support.kills import KILLS, SEED, open_sandbox, read_command_line, wait_for
+from support.kills import KILLS, SEED, Sandbox, open_sandbox, read_command_line, wait_for
 
 from harness.power.caps.journal import JOURNAL_FILE
 from harness.processes import list_descendants
@@ -87,6 +88,17 @@ def end_namespace(sandbox: LibrarySandbox) -> None:
             if numbers.split()[1:] == ["1"]:
                 os.kill(child, signal.SIGKILL)
     sandbox.process.wait(60)
+
+
+def if_alive(kill: Kill) -> Kill:
+    """The kill, which finds nothing to do after the end of the run."""
+
+    @wraps(kill)
+    def kill_living(sandbox: Sandbox) -> None:
+        with suppress(ProcessLookupError):
+            kill(sandbox)
+
+    return kill_living
 
 
 def make_cases(disturbances: Sequence[Disturbance], *kills: Kill) -> list[ParameterSet]:
@@ -148,7 +160,7 @@ def test_caps_come_back_after_a_kill_on_a_disturbed_node(sandbox, disturb, sets,
     wait_for(lambda: count_sets(sandbox) >= sets or process.poll() is not None, step_s=0.001)
     time.sleep(delay_s)
     stop_harness(sandbox)
-    with disturb(sandbox, kill):
+    with disturb(sandbox, if_alive(kill)):
         if kill is not kill_harness:
             restored = sandbox.run_command("restore")
             assert read_settings(sandbox) == found, restored.stdout
@@ -208,7 +220,7 @@ def test_caps_of_simulated_boards_come_back_after_a_kill_on_a_disturbed_node(
                 sandbox.process = subprocess.Popen(line, stdout=log, stderr=log, text=True)
             time.sleep(moment * usual_s)
             sandbox.process.send_signal(signal.SIGSTOP)
-            with disturb(sandbox, kill_harness):
+            with disturb(sandbox, if_alive(kill_harness)):
                 wait_for(lambda: (sandbox.caps_mw, sandbox.clocks_mhz) == found, within_s=60)
             sandbox.wait_for_exit()
             assert (sandbox.caps_mw, sandbox.clocks_mhz) == found, moment

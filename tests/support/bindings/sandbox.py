@@ -107,9 +107,9 @@ class LibrarySandbox(Sandbox):
 
 
 def list_registered(sandbox: LibrarySandbox) -> list[str]:
-    """The ids under which boards are registered, and the names of their copies."""
+    """The names of the boards that are registered, each with a copy of the journal."""
     directory = sandbox.state.with_name("registered-boards")
-    return sorted(path.name for path in directory.glob("*-*"))
+    return sorted(path.name for path in directory.glob("*") if path.is_symlink())
 
 
 @contextmanager
