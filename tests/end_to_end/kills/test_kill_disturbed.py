@@ -56,7 +56,7 @@ SETS = 4 * TIMES
 """Two boards, set and restored each time."""
 OTHER_LIMIT_MW = 650_000
 """Of the second board, so that a limit on the wrong board shows."""
-pytestmark = [needs_cc, pytest.mark.xdist_group("kill-disturbed")]
+pytestmark = needs_cc
 
 
 def can_run(*command: str) -> bool:
