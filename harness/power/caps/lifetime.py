@@ -40,9 +40,9 @@ def warn_of_state_directory(meter: str) -> str | None:
     if not reason:
         return None
     return (
-        f"{directory}: the state directory {reason}, so the journal of limits may be lost; name a "
-        f"directory on a disk of this node with {STATE_VARIABLE}, such as {STATE_DIRECTORY}, the "
-        "default (docs/caps.md, The journal)"
+        f"{directory}: the state directory {reason}, so the journal of limits may be lost; "
+        f"name one on a disk of this node with {STATE_VARIABLE} (default: {STATE_DIRECTORY}), in a "
+        "container one of the host; see docs/caps.md, The journal"
     )
 
 

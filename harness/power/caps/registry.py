@@ -56,9 +56,8 @@ def _find_registered(meter: str) -> Iterator[Path]:
     """The directories of the journals with which boards are registered, as far as this user may
     look into them."""
     for link in _list_registrations(meter):
-        with suppress(OSError):  # it was unregistered meanwhile
-            if os.path.lexists(path := link.readlink()):
-                yield path.parent
+        if (path := _target(link)) is not None and os.path.lexists(path):
+            yield path.parent
 
 
 def _list_registrations(meter: str) -> list[Path]:
@@ -153,7 +152,9 @@ def _read_copy(link: Path) -> Journal | None:
 def read_copies(path: Path) -> list[Journal]:
     """The journals of the runs that registered boards with `path`, from their copies: usually one.
     Each names the boards that are left to restore."""
-    copies = {unquote(link.name): _read_copy(link) for link in _list_links() if _leads(link, path)}
+    copies = {
+        unquote(link.name): _read_copy(link) for link in _list_links() if _target(link) == path
+    }
     journals = []
     for run in dict.fromkeys(copy for copy in copies.values() if copy is not None):
         limits = [
@@ -166,11 +167,12 @@ def read_copies(path: Path) -> list[Journal]:
     return journals
 
 
-def _leads(link: Path, path: Path) -> bool:
+def _target(link: Path) -> Path | None:
+    """The journal to which a registration leads, None if it was removed meanwhile."""
     try:
-        return link.readlink() == path
-    except OSError:  # it was unregistered meanwhile
-        return False
+        return link.readlink()
+    except OSError:
+        return None
 
 
 def is_registered_by(journal: Journal, path: Path, uuid: str) -> bool | None:
@@ -192,8 +194,8 @@ def explain_lost_journals() -> list[str]:
 
 def find_lost_paths() -> list[Path]:
     """Where journals are gone whose copies name boards to restore."""
-    paths = dict.fromkeys(link.readlink() for link in _list_links() if _is_lost(link))
-    return [path for path in paths if read_copies(path)]
+    paths = dict.fromkeys(_target(link) for link in _list_links() if _is_lost(link))
+    return [path for path in paths if path is not None and read_copies(path)]
 
 
 def _is_lost(link: Path) -> bool:
@@ -212,9 +214,8 @@ def _is_lost(link: Path) -> bool:
 
 def _explain_lost(link: Path) -> str | None:
     """Why the limit of a registered board is not in its journal, None if it is."""
-    if not _is_lost(link):
+    if not _is_lost(link) or (path := _target(link)) is None:
         return None
-    path = link.readlink()
     restorable = {limit.uuid for copy in read_copies(path) for limit in copy.accelerators}
     remedy = RESTORABLE if unquote(link.name) in restorable else f"{BY_HAND} the link"
     return (

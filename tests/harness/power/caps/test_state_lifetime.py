@@ -125,7 +125,7 @@ def test_only_a_run_that_sets_limits_of_real_boards_is_warned(node):
     assert warn_before_caps(node.plan(700, found_mw={})) is None
     warning = warn_before_caps(node.plan())
     assert warning.startswith(f"{node.state}: the state directory is below TMPDIR")
-    assert "with WATTMARK_STATE, such as /var/lib/wattmark" in warning
+    assert "with WATTMARK_STATE (default: /var/lib/wattmark)" in warning
     assert warn_of_state_directory("simulated:h200") is None
 
 
