@@ -4,7 +4,6 @@ The commands import their modules when they are called, which keeps --help fast.
 """
 
 import sys
-from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -181,33 +180,32 @@ def restore() -> None:
     """Restore the power limits that a run has changed and not restored.
 
     The journal of the run lists the limits. It is caps.json in /var/lib/wattmark, or in the
-    directory that WATTMARK_STATE names. If it is gone, its copy in /run/wattmark counts. Setting
-    limits needs root. The exit status is 0 if all limits are restored or there is nothing to
-    restore. It is 1 if a board could not be restored, or if the run is still running.
+    directory that WATTMARK_STATE names. If it is lost, damaged or altered, its copy in
+    /run/wattmark counts. Setting limits needs root. The exit status is 0 if all limits are restored
+    or there is nothing to restore. It is 1 if a board could not be restored, or if the run is still
+    running.
     """
     from harness.power.caps import restore as cap_restore
     from harness.power.caps.registry import (
         RESTORABLE,
         explain_lost_journals,
-        find_lost_journals,
+        find_lost_paths,
         journal_paths,
         state_directories,
     )
     from harness.power.source import MeterError
 
-    copies = find_lost_journals()
-    actions = [(path, partial(cap_restore.restore, path)) for path in journal_paths()]
-    actions += [(path, partial(cap_restore.restore_lost, path, copies[path])) for path in copies]
+    paths = dict.fromkeys((*journal_paths(), *find_lost_paths()))
     lost = [text for text in explain_lost_journals() if not text.endswith(RESTORABLE)]
     for text in lost:
         click.echo(f"Error: {text}", err=True)
-    if not actions and not lost:
+    if not paths and not lost:
         directories = " or ".join(map(str, state_directories()))
         click.echo(f"nothing to restore: there is no journal in {directories}")
     has_failed = bool(lost)
-    for path, action in actions:
+    for path in paths:
         try:
-            results = action()
+            results = cap_restore.restore(path)
         except (MeterError, OSError) as error:
             # Another journal can still be restored.
             click.echo(f"Error: {error}", err=True)

@@ -29,6 +29,7 @@ from harness.checks import (
 )
 from harness.power.caps.apply import explain_refusal
 from harness.power.caps.journal import JOURNAL_FILE, Journal, is_locked
+from harness.power.caps.lifetime import warn_of_state_directory
 from harness.power.caps.limits import format_limit
 from harness.power.caps.registry import explain_lost_journals, state_directories
 from harness.power.meter_access import METERS_FILE, METERS_VARIABLE
@@ -105,6 +106,8 @@ def _check_caps(name: str, source: PowerSource, devices: Sequence[Device]) -> It
         f"{'; '.join(dict.fromkeys(ranges))}; {result}",
         refusal or "",
     )
+    if refusal is None and (warning := warn_of_state_directory(name)):
+        yield Check("state directory", None, "the journal of limits may be lost", warning)
 
 
 def _check_journals() -> Iterator[Check]:

@@ -41,9 +41,25 @@ journals() {
     done
 }
 
+# What the journals of the node say, as files: the copies, then journals without one. A journal can be lost, damaged or altered.
+records() {
+    registered_boards | while IFS= read -r link; do
+        [ ! -e "$link.json" ] || echo "$link.json"
+    done
+    journals | while IFS= read -r file; do
+        has_copy "$file" || echo "$file"
+    done
+}
+
+has_copy() {
+    registered_boards | while IFS= read -r link; do
+        [ "$(readlink "$link")" = "$1" ] && [ -e "$link.json" ] && echo yes
+    done | grep -q yes
+}
+
 # The boards of the journals whose performance level a run changed, as lines `NAME LEVEL`. A journal has a line per field.
 changed_levels() {
-    journals | while IFS= read -r file; do
+    records | while IFS= read -r file; do
         awk -F '"' '$2 == "uuid" { name = $4 } $2 == "found_state" && NF > 3 { print name, $4 }' "$file"
     done
 }
@@ -86,13 +102,13 @@ LEVELS
     return "$status"
 }
 
-# The boards whose SM clock a run has locked, and those whose journal is lost, as lines.
+# The boards whose SM clock a run has locked, and those whose journal is lost without a copy, as lines.
 locked_boards() {
-    journals | while IFS= read -r file; do
+    records | while IFS= read -r file; do
         awk -F '"' '$2 == "uuid" { name = $4 } $2 == "locked_mhz" && $3 !~ /null/ { print name }' "$file"
     done
     registered_boards | while IFS= read -r link; do
-        [ -e "$link" ] || echo "${link##*/}"
+        [ -e "$link" ] || [ -e "$link.json" ] || echo "${link##*/}"
     done
 }
 

@@ -9,6 +9,7 @@ from harness.checks import Check, check_packages, check_plan, check_target
 from harness.meter_checks import check_node_meters
 from harness.power.caps.apply import explain_refusal
 from harness.power.caps.journal import GRACE_S, refuse_any_limits
+from harness.power.caps.lifetime import warn_of_state_directory
 from harness.power.caps.limits import (
     ABOUT_CAPS,
     ABOUT_CLOCKS,
@@ -208,7 +209,9 @@ class Preflight:
             require_right(machine.meter, "--sm-clock", "a run without --sm-clock", ABOUT_CLOCKS)
         else:
             return Check("right to set caps", True, "not needed: the cap stays as found")
-        return Check("right to set caps", True, "present")
+        warning = warn_of_state_directory(machine.meter)
+        advice = f"warning: {warning}" if warning else ""
+        return Check("right to set caps", True, "present", advice)
 
     def _make_plan(self) -> None:
         assert self._implementation and self.machine and self._description is not None

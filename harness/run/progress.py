@@ -20,6 +20,7 @@ from rich.progress import (
 
 from checker.terminal import UnwritableError, describe_unwritable
 from harness.checks import check_plan
+from harness.power.caps.apply import warn_before_caps
 from harness.power.caps.limits import describe_settings
 from harness.run.plan import Plan
 from rules.bundle_format.records import Json
@@ -167,7 +168,7 @@ def describe_calibration(plan: Plan, batches_per_epoch: int, batch_s: float) -> 
 
 def announce(plan: Plan, view: View) -> None:
     """Print workload, accelerators, cap, meter and epochs of the plan, then remarks about the
-    machine."""
+    machine, and a warning if the journal of its limits may be lost."""
     nodes = f"{plan.nodes} nodes of " if plan.nodes > 1 else ""
     accelerators = f"{nodes}{len(plan.devices)} x {plan.devices[0].name}"
     view.print_line(
@@ -183,6 +184,8 @@ def announce(plan: Plan, view: View) -> None:
     for check in check_plan(plan):
         if not check.ok:
             view.print_line(f"note: {check.describe()}")
+    if warning := warn_before_caps(plan):
+        view.print_line(f"warning: {warning}")
 
 
 def describe_results(result: Json) -> Iterator[str]:

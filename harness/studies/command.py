@@ -13,7 +13,7 @@ from rich.console import Console
 from harness import interrupts
 from harness.checks import TargetError, check_container
 from harness.interrupts import Interrupted
-from harness.power.caps.apply import applied_cap
+from harness.power.caps.apply import applied_cap, warn_before_caps
 from harness.power.caps.limits import describe_cap
 from harness.power.caps.restore import RestoreError
 from harness.run import command
@@ -227,6 +227,8 @@ def _measure(
     )
     if not (container := check_container()).ok:
         view.print_line(f"note: {container.describe()}")
+    if warning := warn_before_caps(session):
+        view.print_line(f"warning: {warning}")
     if record.implementation_sha256 != plan.implementation_sha256:
         view.print_line(
             f"note: {plan.implementation} has changed since the study began; the bundle states it"

@@ -25,6 +25,7 @@ from harness.power.caps.journal import (
     refuse_stale_journal,
     state_directory,
 )
+from harness.power.caps.lifetime import warn_of_state_directory
 from harness.power.caps.limits import (
     ABOUT_CAPS,
     ABOUT_CLOCKS,
@@ -94,6 +95,18 @@ def explain_refusal(meter: str, about: str = ABOUT_CAPS) -> str | None:
     return None if directory is None else explain_container(directory, source.board_directory())
 
 
+def warn_before_caps(plan: CapPlan) -> str | None:
+    """A warning to print before the plan's settings are applied; None if there is none, or if the
+    plan sets nothing."""
+    return warn_of_state_directory(plan.meter) if _sets_anything(plan) else None
+
+
+def _sets_anything(plan: CapPlan) -> bool:
+    return any(
+        setting is not None for setting in (plan.found_mw, plan.found_state, plan.sm_clock_mhz)
+    )
+
+
 @contextmanager
 def applied_cap(plan: CapPlan) -> Iterator[Callable[[], None]]:
     """Apply the plan's cap, its SM clock, and the performance level `auto` on AMD, to its
@@ -107,7 +120,7 @@ def applied_cap(plan: CapPlan) -> Iterator[Callable[[], None]]:
     """
     directory = state_directory(plan.meter)
     # A run as found sets nothing. It needs no lock, journal or watchdog.
-    if plan.found_mw is None and plan.found_state is None and plan.sm_clock_mhz is None:
+    if not _sets_anything(plan):
         # Limits that another run set and has not restored are not "as found".
         refuse_foreign_limits(plan.meter, [device.uuid for device in plan.devices])
         with closing(open_source(plan.meter)) as source:

@@ -58,7 +58,7 @@ def _read_pid_namespace() -> str:
 
 
 @dataclass(frozen=True)
-class _Mount:
+class Mount:
     """A mount of this mount namespace."""
 
     root: Path
@@ -67,21 +67,32 @@ class _Mount:
     file_system: str
 
 
-def _find_mount(directory: Path) -> _Mount:
+def find_mount(directory: Path) -> Mount:
     """Return the mount on which `directory` is."""
-    mount = _Mount(Path("/"), Path("/"), "")
+    mount = Mount(Path("/"), Path("/"), "")
     # Fields of proc(5), /proc/PID/mountinfo. A later mount hides an earlier one at the same place.
     for line in MOUNTS_FILE.read_text().splitlines():
         before, _, after = line.partition(" - ")
         root, point = (Path(text.replace(r"\040", " ")) for text in before.split()[3:5])
         if directory.is_relative_to(point) and point.is_relative_to(mount.point):
-            mount = _Mount(root, point, after.split()[0])
+            mount = Mount(root, point, after.split()[0])
     return mount
+
+
+def is_of_container(directory: Path) -> bool:
+    """Whether this is a container and `directory` is lost with it."""
+    return _read_pid_namespace() != HOST_PID_NAMESPACE and not _is_on_host(directory)
+
+
+def is_private(directory: Path) -> bool:
+    """Whether `directory` is not that of the host, although processes are: such as /tmp on a mount
+    that Slurm (job_container/tmpfs) or systemd (PrivateTmp) makes for one job or service."""
+    return _read_pid_namespace() == HOST_PID_NAMESPACE and not _is_shared_with_host(directory)
 
 
 def _is_on_host(directory: Path) -> bool:
     """Whether `directory` is on a mount that the container got from its host."""
-    mount = _find_mount(directory)
+    mount = find_mount(directory)
     return mount.point != Path("/") and mount.file_system not in _CONTAINER_FILE_SYSTEMS
 
 
@@ -89,7 +100,7 @@ def _is_shared_with_host(directory: Path) -> bool:
     """Whether `directory` is that of the host, or would be if it does not exist yet."""
     if _read_pid_namespace() != HOST_PID_NAMESPACE:
         # PID 1 is one of the container. A bind mount is all that shows a directory of the host.
-        mount = _find_mount(directory)
+        mount = find_mount(directory)
         return mount.point != Path("/") and mount.root != Path("/")
     try:
         existing = next(path for path in (directory, *directory.parents) if path.exists())

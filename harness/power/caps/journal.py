@@ -8,13 +8,12 @@ the lock as long as it lives, so only one run of a state directory sets limits a
 Runs can have different state directories: `harness.power.caps.registry` has the boards of all runs.
 """
 
-import errno
 import json
 import os
 import platform
 import time
 from collections.abc import Collection, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -51,6 +50,17 @@ _MAX_BYTES = 2**20
 class BlockedError(MeterError):
     """Another run set the limits of this node, and it is running or did not restore them. No run on
     these boards can start."""
+
+
+class DamagedError(BlockedError):
+    """A journal cannot be read. It blocks runs, because the limits that it held are unknown."""
+
+    def __init__(self, path: Path, reason: Exception) -> None:
+        self.fault = f"{path}: the journal of power limits cannot be read ({reason})"
+        super().__init__(
+            f"{self.fault}; try: bench-submit restore, which uses its copy on this host; without a "
+            f"copy, {BY_HAND} the file"
+        )
 
 
 @dataclass(frozen=True)
@@ -108,17 +118,16 @@ class Journal:
 
     @staticmethod
     def read(path: Path) -> "Journal | None":
-        """Read the journal at `path`, None if there is none. Raises BlockedError if it is damaged,
+        """Read the journal at `path`, None if there is none. Raises DamagedError if it is damaged,
         of another format or no regular file."""
         try:
             with open_plain(path) as file:
                 return Journal.parse(file.read(_MAX_BYTES))
         # The usual case: nobody holds a limit.
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
         # The last three are raised by JSON of another shape, such as a list or an unknown field,
-        # and RecursionError by deeply nested JSON. A damaged journal blocks runs, because the
-        # limits that it held are unknown.
+        # and RecursionError by deeply nested JSON.
         except (
             OSError,
             ValueError,
@@ -127,9 +136,7 @@ class Journal:
             KeyError,
             AttributeError,
         ) as error:
-            raise BlockedError(
-                f"{path}: the journal of power limits cannot be read ({error}); {BY_HAND} the file"
-            ) from None
+            raise DamagedError(path, error) from None
 
     @staticmethod
     def parse(text: str | bytes) -> "Journal":
@@ -239,50 +246,40 @@ def is_locked(directory: Path) -> bool:
 
 @contextmanager
 def lock_directory(
-    directory: Path, timeout_s: float = GRACE_S, despite_other_users: bool = False
+    directory: Path, timeout_s: float = GRACE_S, is_restoring: bool = False
 ) -> Iterator[None]:
     """Hold the lock of a directory while the block runs. Make the directory if needed.
 
     Raises BlockedError if another process holds the lock for longer than `timeout_s`,
     NotAllowedError or MeterError if the directory cannot be written or another user may write it.
-    With `despite_other_users`, which is for restoring, the block runs without the lock if only
-    processes of other users hold it, or if the file system is read-only.
+    With `is_restoring` the block runs without the lock if only processes of other users hold it,
+    or if the file system gives none, because it is read-only, full or failing.
     """
     with ExitStack() as stack:
         try:
             make_private_directory(directory)
-            with ignore_read_only(despite_other_users):
-                stack.enter_context(
-                    hold_lock(directory / LOCK_FILE, timeout_s, despite_other_users)
-                )
+            stack.enter_context(hold_lock(directory / LOCK_FILE, timeout_s, is_restoring))
         except LockedError as error:
             raise BlockedError(_describe_locked(directory, error)) from None
         except PermissionError as error:
             raise NotAllowedError(f"{error.filename}: may not be written; {ABOUT_CAPS}") from None
         except OSError as error:
-            raise MeterError(
-                f"{error.filename}: cannot be written ({error.strerror}); name a directory of "
-                f"this node with {STATE_VARIABLE}"
-            ) from None
+            if not is_restoring:
+                raise MeterError(
+                    f"{error.filename}: cannot be written ({error.strerror}); name a directory of "
+                    f"this node with {STATE_VARIABLE}"
+                ) from None
         yield
-
-
-@contextmanager
-def ignore_read_only(is_ignored: bool) -> Iterator[None]:
-    """Suppress the error that a file system is read-only if `is_ignored`."""
-    try:
-        yield
-    except OSError as error:
-        if not (is_ignored and error.errno == errno.EROFS):
-            raise
 
 
 def _describe_locked(directory: Path, error: LockedError) -> str:
     if error.foreign_holder is not None:
         return f"{directory / LOCK_FILE}: {error.foreign_holder} holds this lock; end this process"
     path = directory / JOURNAL_FILE
-    if (journal := Journal.read(path)) is not None:
-        return describe_running(path, journal)
+    # Who holds the lock counts, also beside a damaged journal.
+    with suppress(DamagedError):
+        if (journal := Journal.read(path)) is not None:
+            return describe_running(path, journal)
     # A run writes its journal only after it has the lock, so there may be none yet.
     return (
         f"{directory}: another bench-submit is about to set the power limits of this node; wait "

@@ -8,6 +8,7 @@ journal. The copy serves where the journal is lost, and counts where the two dif
 import os
 from collections.abc import Collection, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote, unquote
 
@@ -17,7 +18,6 @@ from harness.power.caps.journal import (
     JOURNAL_FILE,
     BlockedError,
     Journal,
-    SavedLimit,
     describe_running,
     lock_directory,
     refuse_limits,
@@ -48,15 +48,16 @@ def state_directories() -> list[Path]:
 def journal_paths() -> list[Path]:
     """The journals of this node."""
     paths = [directory / JOURNAL_FILE for directory in state_directories()]
-    return [path for path in paths if path.exists()]
+    # A link in the place of a journal counts, wherever it leads.
+    return [path for path in paths if os.path.lexists(path)]
 
 
 def _find_registered(meter: str) -> Iterator[Path]:
-    """The directories of the journals with which boards are registered."""
+    """The directories of the journals with which boards are registered, as far as this user may
+    look into them."""
     for link in _list_registrations(meter):
-        # Not Path.exists, which raises an error for a directory that only root may look into.
-        if os.access(link, os.F_OK):
-            yield link.readlink().parent
+        if (path := _target(link)) is not None and os.path.lexists(path):
+            yield path.parent
 
 
 def _list_registrations(meter: str) -> list[Path]:
@@ -108,17 +109,22 @@ def remove_journal(journal: Journal, path: Path) -> None:
     on disk. The journal of another run at `path` stays."""
     # All boards of the run: the journal may hold only those that were restored last.
     unregister_boards(journal, path)
-    if path.parent.exists() and not journal.is_in_place_of_another(path):
+    if path.parent.is_dir() and not journal.is_in_place_of_another(path):
         path.unlink(missing_ok=True)
         sync_directory(path.parent)
 
 
 def unregister_boards(journal: Journal, path: Path, uuids: Collection[str] | None = None) -> None:
-    """Remove the registrations of these boards, of all for None, that the run of `journal` made."""
+    """Remove the registrations of these boards that the run of `journal` made. None stands for all
+    that are known to be its: those with a copy of the journal, and those that the journal names."""
+    named = {limit.uuid for limit in journal.accelerators}
     for link in _list_registrations(journal.meter):
+        uuid = unquote(link.name)
         with suppress(OSError):
-            is_named = uuids is None or unquote(link.name) in uuids
-            if is_named and _is_registration_of(journal, path, link):
+            is_meant = (
+                uuid in named or _read_copy(link) is not None if uuids is None else uuid in uuids
+            )
+            if is_meant and _is_registration_of(journal, path, link):
                 _copy_of(link).unlink(missing_ok=True)
                 link.unlink()
 
@@ -143,19 +149,30 @@ def _read_copy(link: Path) -> Journal | None:
         return None
 
 
-def read_registered_limits(meter: str, path: Path) -> dict[str, SavedLimit]:
-    """The limits of the boards that are registered with the journal at `path`, by UUID, as the
-    copies have them."""
-    limits: dict[str, SavedLimit] = {}
-    for link in _list_registrations(meter):
-        with suppress(OSError):  # it was unregistered meanwhile
-            if link.readlink() == path and (copy := _read_copy(link)) is not None:
-                limits |= {
-                    limit.uuid: limit
-                    for limit in copy.accelerators
-                    if quote(limit.uuid, safe="") == link.name
-                }
-    return limits
+def read_copies(path: Path) -> list[Journal]:
+    """The journals of the runs that registered boards with `path`, from their copies: usually one.
+    Each names the boards that are left to restore."""
+    copies = {
+        unquote(link.name): _read_copy(link) for link in _list_links() if _target(link) == path
+    }
+    journals = []
+    for run in dict.fromkeys(copy for copy in copies.values() if copy is not None):
+        limits = [
+            limit
+            for limit in run.accelerators
+            # A board whose own copy is damaged is in those of the others.
+            if limit.uuid in copies and (copies[limit.uuid] or run).is_same_run(run)
+        ]
+        journals.append(replace(run, accelerators=tuple(limits)))
+    return journals
+
+
+def _target(link: Path) -> Path | None:
+    """The journal to which a registration leads, None if it was removed meanwhile."""
+    try:
+        return link.readlink()
+    except OSError:
+        return None
 
 
 def is_registered_by(journal: Journal, path: Path, uuid: str) -> bool | None:
@@ -175,15 +192,10 @@ def explain_lost_journals() -> list[str]:
     return [text for link in _list_links() if (text := _explain_lost(link)) is not None]
 
 
-def find_lost_journals() -> dict[Path, Journal]:
-    """The journals that are gone, by their paths, as far as their boards are registered with a
-    copy."""
-    journals: dict[Path, Journal] = {}
-    for link in _list_links():
-        copy = _read_copy(link)
-        if copy is not None and _is_lost(link):
-            journals[link.readlink()] = copy
-    return journals
+def find_lost_paths() -> list[Path]:
+    """Where journals are gone whose copies name boards to restore."""
+    paths = dict.fromkeys(_target(link) for link in _list_links() if _is_lost(link))
+    return [path for path in paths if path is not None and read_copies(path)]
 
 
 def _is_lost(link: Path) -> bool:
@@ -191,7 +203,7 @@ def _is_lost(link: Path) -> bool:
     try:
         path = link.readlink()
         path.lstat()
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         # A run that ends removes the link and then the journal.
         return link.is_symlink()
     except OSError:  # only root may look into the directory
@@ -202,12 +214,12 @@ def _is_lost(link: Path) -> bool:
 
 def _explain_lost(link: Path) -> str | None:
     """Why the limit of a registered board is not in its journal, None if it is."""
-    if not _is_lost(link):
+    if not _is_lost(link) or (path := _target(link)) is None:
         return None
-    remedy = f"{BY_HAND} the link" if _read_copy(link) is None else RESTORABLE
+    restorable = {limit.uuid for copy in read_copies(path) for limit in copy.accelerators}
+    remedy = RESTORABLE if unquote(link.name) in restorable else f"{BY_HAND} the link"
     return (
-        f"{link}: a run registered this board with the journal {link.readlink()}, which is not "
-        f"there; {remedy}"
+        f"{link}: a run registered this board with the journal {path}, which is not there; {remedy}"
     )
 
 

@@ -3,16 +3,23 @@
 import contextlib
 import os
 import platform
+from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 
 from harness.power.caps.host import read_boot_id
-from harness.power.caps.journal import Journal, SavedLimit, lock_directory
+from harness.power.caps.journal import (
+    BY_HAND,
+    DamagedError,
+    Journal,
+    SavedLimit,
+    lock_directory,
+)
 from harness.power.caps.limits import format_limit, limit_to_restore, set_cap, set_state
 from harness.power.caps.registry import (
     is_registered_by,
-    read_registered_limits,
+    read_copies,
     refuse_living_owner,
     remove_journal,
     unregister_boards,
@@ -35,48 +42,61 @@ class RestoreError(MeterError):
 
 def restore(path: Path) -> list[tuple[str, bool]]:
     """Restore what the journal at `path` holds: a line for each board, and whether it is restored.
+    Where the journal is lost, damaged or altered, its copies on this host count.
 
-    Raises MeterError while the run of the journal is running, if it is of another host, or if the
-    meter cannot be used.
+    Raises MeterError while the run of the journal is running, if it is of another host, if the
+    meter cannot be used, or if the journal is damaged and has no copy.
     """
-    with lock_directory(path.parent, despite_other_users=True):
-        journal = Journal.read(path)
-        if journal is None:
-            return []
-        obeyed = _correct(path, journal)
-        with closing(_open_source_of(path, journal)) as source:
-            results = restore_boards(source, path, obeyed)
-    if {*obeyed.accelerators} != {*journal.accelerators}:
-        results.append((f"{path}: differs from its copy on this host, so the copy counted", True))
-    return results
-
-
-def restore_lost(path: Path, copy: Journal) -> list[tuple[str, bool]]:
-    """Restore the boards whose journal at `path` is gone, from its copy on this host. Returns and
-    raises as `restore` does."""
-    refuse_living_owner(path, copy)
-    boards = read_registered_limits(copy.meter, path)
-    lost = replace(copy, accelerators=tuple(boards.values()))
     # A directory that is gone has no lock, and is not made again.
-    lock = lock_directory(path.parent, despite_other_users=True)
-    with (
-        lock if path.parent.exists() else contextlib.nullcontext(),
-        closing(_open_source_of(path, lost)) as source,
-    ):
-        return restore_boards(source, path, lost)
+    has_lock = path.parent.exists()
+    with lock_directory(path.parent, is_restoring=True) if has_lock else contextlib.nullcontext():
+        fault, journal, copies = "", None, read_copies(path)
+        try:
+            journal = Journal.read(path)
+        except DamagedError as error:
+            if not copies:
+                raise MeterError(
+                    f"{error.fault}, and this host has no copy of it; {BY_HAND} the file"
+                ) from None
+            fault = error.fault
+        if copies and journal is not None and not _is_confirmed(journal, copies):
+            fault = f"{path}: differs from its copy on this host"
+        if journal is not None and not copies:
+            copies = [_leave_out_others(path, journal)]
+        results = []
+        for copy in copies:
+            if journal is None or not journal.is_same_run(copy):
+                refuse_living_owner(path, copy)
+            results += _restore_journal(path, copy, is_contradicted=bool(fault))
+    return [*results, (f"{fault}, so the copy counted", True)] if fault else results
 
 
-def _correct(path: Path, journal: Journal) -> Journal:
-    """The journal with the boards and limits that the copies on this host have. Boards that are
-    not registered, as those of earlier versions, count as the journal has them. Boards that another
-    run has registered since are left out."""
-    registered = read_registered_limits(journal.meter, path)
-    in_journal = {
-        limit.uuid: limit
+def _is_confirmed(journal: Journal, copies: Sequence[Journal]) -> bool:
+    """Whether a journal says what one of its copies says. The order of the boards is free."""
+    return any(
+        journal.is_same_run(copy) and {*journal.accelerators} == {*copy.accelerators}
+        for copy in copies
+    )
+
+
+def _leave_out_others(path: Path, journal: Journal) -> Journal:
+    """The journal, which no copy confirms, as those of earlier versions, without the boards that
+    another run has registered."""
+    limits = [
+        limit
         for limit in journal.accelerators
-        if limit.uuid in registered or is_registered_by(journal, path, limit.uuid) is not False
-    }
-    return replace(journal, accelerators=tuple((in_journal | registered).values()))
+        if is_registered_by(journal, path, limit.uuid) is not False
+    ]
+    return replace(journal, accelerators=tuple(limits))
+
+
+def _restore_journal(path: Path, journal: Journal, is_contradicted: bool) -> list[tuple[str, bool]]:
+    with closing(_open_source_of(path, journal)) as source:
+        if is_contradicted:
+            # Otherwise it would stay, as that of another run. A disk that fails keeps no limit.
+            with contextlib.suppress(MeterError):
+                journal.write(path)
+        return restore_boards(source, path, journal)
 
 
 def open_all_boards(meter: str) -> PowerSource:

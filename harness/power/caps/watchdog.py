@@ -117,10 +117,8 @@ def watch(path: Path, content: str | None = None) -> None:
     journal holds: its `content`, or that of the file at `path`."""
     # Slurm and a closed terminal signal all processes. The watchdog must outlive the harness.
     interrupts.ignore_all_signals()
-    # The file must be there, but it is not obeyed: it may be altered before this process starts.
-    journal = Journal.read(path)
-    if journal is not None and content is not None:
-        journal = Journal.parse(content)
+    # The file may be lost, damaged or altered before this process starts.
+    journal = Journal.read(path) if content is None else Journal.parse(content)
     if journal is None:
         return
     # A source that cannot be used is reported before any limit is set, while the run can still end.
@@ -181,11 +179,12 @@ def _list_own_limits(path: Path, journal: Journal, is_first: bool) -> tuple[Save
     """The limits of the boards that this run has changed and nobody has restored since.
 
     The registry of the host says so. Where a board is not registered, the journal does. At the
-    first attempt nobody can have restored anything, so a journal that is gone was lost.
+    first attempt nobody can have restored anything, so a journal that is gone was lost, and that
+    of another run was altered: a run that lives would hold the lock.
     """
     try:
         present = Journal.read(path)
-        is_own = present.is_same_run(journal) if present else is_first
+        is_own = is_first or (present is not None and present.is_same_run(journal))
     except BlockedError:
         # A fault of the disk can pass.
         is_own = True
@@ -204,7 +203,7 @@ def _try_to_restore(path: Path, journal: Journal, is_first: bool) -> list[tuple[
     and whether it is restored."""
     try:
         # The lock is held by `bench-submit restore`, or by another user in order to prevent this.
-        with lock_directory(path.parent, despite_other_users=True):
+        with lock_directory(path.parent, is_restoring=True):
             # Meanwhile the limits may have been restored and another run may have begun.
             limits = _list_own_limits(path, journal, is_first)
             if not limits:

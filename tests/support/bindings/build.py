@@ -23,6 +23,8 @@ TESTS = Path(__file__).parents[2]
 SOURCES = Path(__file__).parent
 NVML_SOURCE, NVML_LIBRARY = SOURCES / "nvml.c", "libnvidia-ml.so.1"
 AMD_SMI_SOURCE, AMD_SMI_LIBRARY = SOURCES / "amd_smi.c", "libamd_smi.so"
+CLOCK_LIBRARY = "libclock.so"
+"""A wall clock that jumps, for LD_PRELOAD."""
 CC = shutil.which("cc")
 needs_cc = pytest.mark.skipif(
     CC is None,
@@ -52,14 +54,18 @@ _AMD_SMI_STRUCTURES = (
 
 
 def build_libraries(directory: Path) -> None:
-    """Compile both libraries into `directory`, under the names by which the bindings load them."""
+    """Compile the libraries into `directory`, under the names by which the bindings load them."""
     (directory / "boards.h").write_text(declare(Boards))
     (directory / "nvml_structures.h").write_text(declare(*_NVML_STRUCTURES))
     wrapper = _load_amdsmi_wrapper()
     structures = [getattr(wrapper, f"amdsmi_{name}_t") for name in _AMD_SMI_STRUCTURES]
     (directory / "amd_smi_structures.h").write_text(declare(*structures, wrapper.amdsmi_bdf_t))
     (directory / "amd_smi_stubs.h").write_text(_write_stubs(wrapper))
-    for source, library in ((NVML_SOURCE, NVML_LIBRARY), (AMD_SMI_SOURCE, AMD_SMI_LIBRARY)):
+    for source, library in (
+        (NVML_SOURCE, NVML_LIBRARY),
+        (AMD_SMI_SOURCE, AMD_SMI_LIBRARY),
+        (SOURCES / "clock.c", CLOCK_LIBRARY),
+    ):
         options = ["-Wall", "-Wextra", "-shared", "-fPIC", f"-I{directory}"]
         subprocess.run([CC, *options, "-o", directory / library, source], check=True)
 
@@ -76,7 +82,7 @@ def library_environment(directory: Path, boards: Path) -> dict[str, str]:
         # amdsmi looks here too, and in /opt/rocm by default.
         "ROCM_PATH": str(directory),
         "WATTMARK_SOURCES": str(SOURCES / "meters"),
-        "PYTHONPATH": str(TESTS),
+        "PYTHONPATH": f"{TESTS}:{TESTS.parent}",
         FILE_VARIABLE: str(boards),
     }
 

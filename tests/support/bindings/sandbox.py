@@ -80,11 +80,12 @@ class LibrarySandbox(Sandbox):
         """Start a smoke run on the first board at `CAP_W`, on NVIDIA's with a locked SM clock."""
         self.start(*self.make_run_arguments())
 
-    def start_caps(self, times: int, hold_s: float) -> None:
+    def start_caps(self, times: int, hold_s: float, *prefix: str) -> None:
         """Start a process that sets `CAP_W` on both boards, locks NVIDIA's, and restores them a
-        number of times."""
+        number of times. `prefix` is a command that starts it."""
         numbers = [str(number) for number in (CAP_W, times, hold_s, self.sm_clock_mhz or 0)]
-        command = [sys.executable, "-c", SET_AND_RESTORE, self.meter, str(self.out), *numbers]
+        code = [sys.executable, "-c", SET_AND_RESTORE, self.meter, str(self.out)]
+        command = [*prefix, *code, *numbers]
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
                 command, stdout=log, stderr=log, text=True, start_new_session=True
@@ -103,6 +104,12 @@ class LibrarySandbox(Sandbox):
         result.stdout = " ".join((result.stdout + result.stderr).split())
         assert "Traceback" not in result.stdout
         return result
+
+
+def list_registered(sandbox: LibrarySandbox) -> list[str]:
+    """The names of the boards that are registered, each with a copy of the journal."""
+    directory = sandbox.state.with_name("registered-boards")
+    return sorted(path.name for path in directory.glob("*") if path.is_symlink())
 
 
 @contextmanager

@@ -54,7 +54,8 @@ class Node:
         self.boards_directory = redirect_board_directory(root, monkeypatch)
         self.nvml = FakeNvml.of_file(self.boards)
         monkeypatch.setitem(sys.modules, "pynvml", self.nvml)
-        monkeypatch.setenv("PYTHONPATH", f"{root}:{TESTS}")
+        # The watchdog does not look into the working directory.
+        monkeypatch.setenv("PYTHONPATH", f"{root}:{TESTS}:{TESTS.parent}")
         monkeypatch.setenv("WATTMARK_STATE", str(self.state))
         for name in (*VISIBLE_VARIABLES, "WATTMARK_SIMULATOR"):
             monkeypatch.delenv(name, raising=False)

@@ -364,7 +364,7 @@ def test_a_lock_whose_holder_cannot_be_seen_is_respected(tmp_path, monkeypatch):
     with lock_directory(tmp_path):
         assert is_locked(tmp_path)
         with pytest.raises(BlockedError, match="another bench-submit"):
-            lock_directory(tmp_path, timeout_s=0, despite_other_users=True).__enter__()
+            lock_directory(tmp_path, timeout_s=0, is_restoring=True).__enter__()
 
 
 def test_locks_of_root_and_of_the_own_user_are_not_foreign(monkeypatch):

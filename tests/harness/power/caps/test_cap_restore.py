@@ -113,8 +113,10 @@ def test_a_journal_with_another_host_name_is_restored_on_the_host_of_its_boards(
 
 
 def test_a_journal_of_an_earlier_version_is_read_and_restored(node):
-    """It has no boot id."""
+    """It has no boot id and no copies."""
     cut_power(node)
+    for copy in node.boards_directory.glob("*.json"):
+        copy.unlink()
     document = json.loads(node.journal.read_text())
     del document["boot_id"]
     node.journal.write_text(json.dumps(document))
@@ -125,14 +127,13 @@ def test_a_journal_of_an_earlier_version_is_read_and_restored(node):
 
 def test_a_board_that_is_gone_does_not_keep_the_others_from_being_restored(node):
     cut_power(node)
-    journal = Journal.read(node.journal)
-    missing_board = SavedLimit("GPU-gone", 700_000, None)
-    replace(journal, accelerators=(missing_board, *journal.accelerators)).write(node.journal)
+    node.change(uuids=[B])
+    node.nvml.uuids = (B,)
     result = CliRunner().invoke(main, ["restore"])
-    assert result.exit_code == 1 and node.limits == AS_FOUND
+    assert result.exit_code == 1 and node.limits[B] == 700_000, result.output
     line = result.output.splitlines()[0]
-    assert line.startswith("GPU-gone: ") and line.endswith("; not restored to 700 W")
-    assert Journal.read(node.journal).accelerators == (missing_board,)
+    assert line.startswith(f"{A}: ") and line.endswith("; not restored to 700 W")
+    assert Journal.read(node.journal).accelerators == (SavedLimit(A, 700_000, None),)
 
 
 def test_a_driver_that_fails_on_one_board_does_not_keep_the_others_from_being_restored(

@@ -6,9 +6,11 @@ import shutil
 import subprocess
 import time
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
-from support.harness.cap_site import NAMES, SCRIPTS, Site
+from support.harness.cap_site import NAMES, NVIDIA_SMI, SCRIPTS, Site
+from support.harness.journal_faults import change_limits, remove, truncate
 
 from harness.power.caps.journal import SavedLimit, lock_directory, new_journal
 
@@ -224,6 +226,35 @@ def test_the_epilog_restores_the_performance_level_of_each_board_of_the_journal(
     assert (result.returncode, site.log) == (0, "") and not site.journal.exists()
     assert read_levels(*devices) == ["high", "low"]
     assert (devices[0] / "hwmon/hwmon3/power1_cap").read_text() == "750000000\n"
+
+
+def register(site: Site, *boards: str) -> None:
+    """Register boards with a copy of the journal, as a run does."""
+    site.registered_boards.mkdir()
+    for board in boards:
+        link = site.registered_boards / quote(board, safe="")
+        link.symlink_to(site.journal)
+        shutil.copy(site.journal, f"{link}.json")
+
+
+def forget_settings(journal: Path) -> None:
+    change_limits(journal, found_state=None, locked_mhz=None)
+
+
+@pytest.mark.parametrize("disturb", [truncate, remove, forget_settings])
+def test_the_epilog_restores_levels_and_clocks_from_copies_of_a_journal(site, disturb):
+    device, _ = make_amd_site(site)
+    board = "PCI-0000:e0:00.0"
+    (device / "unique_id").unlink()
+    site.program("nvidia-smi", NVIDIA_SMI)
+    limits = (SavedLimit(board, 700_000, "high"), SavedLimit(LOCKED_BOARDS[0], 700_000, None, 1200))
+    new_journal("amd", "a-run", limits).write(site.journal)
+    register(site, board, LOCKED_BOARDS[0])
+    disturb(site.journal)
+    result = site.run("slurm-epilog.sh", SLURM_JOB_ID="7")
+    assert (result.returncode, site.log) == (0, "")
+    assert (read_levels(device), set(site.unlocked)) == (["high"], {LOCKED_BOARDS[0]})
+    assert not site.journal.exists() and not list(site.registered_boards.iterdir())
 
 
 def test_the_epilog_leaves_a_performance_level_that_no_run_changed(site):

@@ -1,8 +1,6 @@
 """The watchdog of a run that sets caps: it restores the former limits when the run is killed."""
 
-import errno
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -13,22 +11,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 from support.harness.cap_node import (
     AS_FOUND,
     SET,
     A,
     B,
     Node,
-    cut_power,
     find_watchdogs,
     has_ended,
 )
 from support.kills import DEADLINE_S, wait_for
 
 from harness import interrupts
-from harness.cli import main
-from harness.power.caps import journal as cap_journal
 from harness.power.caps import watchdog as cap_watchdog
 from harness.power.caps.apply import applied_cap
 from harness.power.caps.journal import GRACE_S, Journal, SavedLimit, lock_directory, new_journal
@@ -136,139 +130,6 @@ def test_a_board_that_another_run_has_registered_since_is_left_alone(node):
         wait_for(lambda: has_ended(watchdog))
     assert node.limits == {A: 400_000, B: 700_000} and not node.journal.exists()
     assert sorted(path.name for path in node.boards_directory.glob("GPU*")) == [A, f"{A}.json"]
-
-
-def truncate(node: Node) -> None:
-    node.journal.write_bytes(node.journal.read_bytes()[:100])
-
-
-def empty(node: Node) -> None:
-    node.journal.write_bytes(b"")
-
-
-def remove(node: Node) -> None:
-    node.journal.unlink()
-
-
-def remove_directory(node: Node) -> None:
-    shutil.rmtree(node.state)
-
-
-def rename(node: Node) -> None:
-    node.journal.rename(node.journal.with_name("moved.json"))
-
-
-def alter(node: Node) -> None:
-    text = node.journal.read_text()
-    assert "700000" in text
-    node.journal.write_text(text.replace("700000", "300000"))
-
-
-def alter_run(node: Node) -> None:
-    replace(Journal.read(node.journal), run_id="another").write(node.journal)
-
-
-def leave_out_a_board(node: Node) -> None:
-    journal = Journal.read(node.journal)
-    replace(journal, accelerators=journal.accelerators[1:]).write(node.journal)
-
-
-DISTURBANCES = [
-    truncate,
-    empty,
-    remove,
-    remove_directory,
-    rename,
-    alter,
-    alter_run,
-    leave_out_a_board,
-]
-
-
-@pytest.mark.parametrize("disturb", DISTURBANCES)
-@pytest.mark.parametrize("is_replaced", [False, True], ids=["first watchdog", "a later one"])
-def test_the_watchdog_restores_what_it_remembers_whatever_became_of_the_journal(
-    node, disturb, is_replaced
-):
-    with node.hold_cap_elsewhere() as (owner, watchdog):
-        if is_replaced:
-            # A later watchdog gets the journal from the harness too.
-            journal = Journal.read(node.journal)
-            os.kill(watchdog, signal.SIGKILL)
-            wait_for(lambda: has_ended(watchdog))
-            later = cap_watchdog.Watchdog(node.journal, journal)
-            disturb(node)
-            later.end(is_restored=False)
-            owner.kill()
-        else:
-            disturb(node)
-            owner.kill()
-        wait_for(lambda: not find_watchdogs(node))
-    assert node.limits == AS_FOUND
-    assert not [path.name for path in node.boards_directory.glob("GPU*")]
-
-
-@pytest.mark.parametrize("disturb", DISTURBANCES)
-def test_restore_uses_the_copy_on_the_host_where_the_journal_is_lost_or_altered(node, disturb):
-    cut_power(node)
-    disturb(node)
-    result = CliRunner().invoke(main, ["restore"])
-    if disturb in (truncate, empty):
-        # A damaged journal is not taken for a lost one: it may be of an earlier version.
-        assert result.exit_code == 1 and "cannot be read" in result.output
-        return
-    assert (result.exit_code, node.limits) == (0, AS_FOUND), result.output
-    assert "restored to 700 W" in result.output
-    is_contradicted = disturb in (alter, leave_out_a_board)
-    assert ("so the copy counted" in result.output) == is_contradicted
-    assert not [path.name for path in node.boards_directory.glob("GPU*")]
-    with applied_cap(node.plan()):
-        assert node.limits == SET
-    assert node.limits == AS_FOUND
-
-
-def test_board_that_was_restored_is_no_longer_registered_and_not_restored_again(node):
-    cut_power(node)
-    node.change(deaf=[B])
-    result = CliRunner().invoke(main, ["restore"])
-    assert result.exit_code == 1 and node.limits == {A: 700_000, B: 400_000}, result.output
-    assert sorted(p.name for p in node.boards_directory.glob("GPU*")) == [B, f"{B}.json"]
-    # The journal cannot name board A again, even if it is altered.
-    node.change(deaf=[], limits={A: 500_000, B: 400_000})
-    link = node.boards_directory / A
-    link.symlink_to(node.root / "elsewhere" / "caps.json")
-    journal = Journal.read(node.journal)
-    limits = (SavedLimit(A, 700_000, None), *journal.accelerators)
-    replace(journal, accelerators=limits).write(node.journal)
-    link_target = link.readlink()
-    CliRunner().invoke(main, ["restore"])
-    assert node.limits == {A: 500_000, B: 700_000} and link.readlink() == link_target
-
-
-def test_restore_does_not_touch_the_boards_of_a_run_that_lives_and_lost_its_journal(node):
-    with node.hold_cap_elsewhere() as (owner, watchdog):
-        shutil.rmtree(node.state)
-        result = CliRunner().invoke(main, ["restore"])
-        assert result.exit_code == 1 and "is running" in result.output, result.output
-        assert node.limits == SET
-        owner.kill()
-        wait_for(lambda: has_ended(watchdog))
-    assert node.limits == AS_FOUND
-
-
-def test_a_file_system_that_became_read_only_keeps_no_limit(node, monkeypatch):
-    cut_power(node)
-
-    def refuse(*_: object, **__: object) -> None:
-        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(node.journal))
-
-    monkeypatch.setattr(cap_journal, "hold_lock", refuse)
-    monkeypatch.setattr(cap_journal, "write_durable", refuse)
-    monkeypatch.setattr(Path, "unlink", refuse)
-    result = CliRunner().invoke(main, ["restore"])
-    assert node.limits == AS_FOUND
-    assert "the journal cannot be removed (Read-only file system)" in result.output
-    monkeypatch.undo()
 
 
 def test_a_lost_journal_does_not_end_the_attempts_where_the_first_one_fails(node, monkeypatch):
