@@ -24,7 +24,7 @@ _NO_VALUES = frozenset(
         "error",
     }
 )
-_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w.])")
+_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 _GROUPED = {
     ".": re.compile(r"[+-]?\d{1,3}(?:,\d{3})+\.\d+"),
     ",": re.compile(r"[+-]?\d{1,3}(?:\.\d{3})+,\d+"),
@@ -53,7 +53,7 @@ def parse_number(text: str, decimal: str, table: str, factor: float | None) -> f
         plain = plain.replace(",", ".")
     match = _NUMBER.match(plain)
     if match is None:
-        if text.strip("[]()").strip().lower() in _NO_VALUES:
+        if text.strip("[]()!").strip().lower() in _NO_VALUES:
             return math.nan
         raise ValueError(f"{text[:40]!r}, which is no number")
     rest = plain[match.end() :].strip()

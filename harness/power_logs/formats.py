@@ -22,7 +22,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from harness.power_logs import csv_log, json_logs, mlperf_training, patterns, ptd
+from harness.power_logs import csv_log, json_logs, likwid, mlperf_training, patterns, ptd
 from harness.power_logs.builder import LogSource
 from harness.power_logs.cells import split_header
 from harness.power_logs.csv_log import split_line
@@ -54,7 +54,7 @@ class LogFormat:
 def load_formats() -> Mapping[str, LogFormat]:
     """All formats by name, those that are recognised most surely first."""
     entries = tomllib.loads(_FILE.read_text())
-    formats = [_PTD, _TRAINING]
+    formats = [_PTD, _TRAINING, _LIKWID]
     formats += [_make_format(name, entry) for name, entry in entries.items()]
     formats += [
         LogFormat(
@@ -115,6 +115,14 @@ _TRAINING = LogFormat(
     "power_reading, interconnect_power_est, conversion_eff, power_measurement_start and _stop",
     lambda head: any(map(mlperf_training.recognise, head)),
     mlperf_training.parse,
+)
+_LIKWID = LogFormat(
+    likwid.NAME,
+    "likwid-perfctr -t 1s -g ENERGY",
+    "5",
+    "Power [W], Power DRAM [W]",
+    lambda head: any(map(likwid.recognise, head)),
+    likwid.parse,
 )
 _CSV = LogFormat(
     csv_log.NAME,

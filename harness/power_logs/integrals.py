@@ -51,11 +51,12 @@ def sum_feeds(log: PowerLog) -> tuple[Ints, Floats] | None:
 
 def derive_power(log: PowerLog, of_interval: bool) -> PowerLog:
     """The log of an energy with the mean power between its readings. The first reading has none,
-    except if it counts from the start of the times."""
+    unless the log states when its interval begins."""
     series = []
     for part in log.series:
-        times_s = part.times_ns / 1e9
-        steps_s = np.diff(times_s, prepend=0.0 if log.elapsed else times_s[:1])
+        begins = of_interval and log.begin_ns is not None
+        before_ns = np.concatenate(([log.begin_ns or 0], part.times_ns[:-1]))
+        steps_s = (part.times_ns - before_ns) / 1e9
         columns = {}
         for feed in part.feeds:
             energy_j = part.columns[feed, ENERGY]
@@ -65,7 +66,6 @@ def derive_power(log: PowerLog, of_interval: bool) -> PowerLog:
             if not of_interval:
                 columns[feed, ENERGY] = energy_j
         derived = Series(part.lines, part.times_ns, columns)
-        begins = of_interval and log.elapsed
         series.append(derived if begins else derived.at(np.arange(1, len(part))))
     return replace(log, series=tuple(series), interval=Interval.MEAN_BEFORE)
 

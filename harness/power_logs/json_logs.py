@@ -106,6 +106,9 @@ def _read_prometheus(document: Json) -> Iterator[Reading]:
     data = document["data"]
     if data["resultType"] != "matrix":
         raise ValueError(f"resultType {data['resultType']}, and not the matrix of query_range")
+    metrics = {str(part["metric"].get("__name__", "")) for part in data["result"]}
+    if len(metrics) > 1:
+        raise ValueError(f"several metrics, {', '.join(sorted(metrics))}; query one")
     names = _name_series([part["metric"] for part in data["result"]])
     for name, part in zip(names, data["result"], strict=True):
         factor = _find_factor(str(part["metric"].get("__name__", "")))

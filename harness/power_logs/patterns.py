@@ -8,6 +8,7 @@ that it belongs to. `adds` is a pattern of the feeds whose powers add up if ther
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -104,7 +105,8 @@ class LinePatterns:
         )
         if self._quantity == ENERGY:
             # The first interval begins at the time 0 of the program.
-            return derive_power(log, of_interval=True)
+            begun = replace(log, begin_ns=start_ns if is_elapsed else None)
+            return derive_power(begun, of_interval=True)
         return log
 
     def _match(self, line: str) -> re.Match[str] | None:

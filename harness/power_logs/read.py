@@ -243,7 +243,8 @@ def _limit(log: PowerLog, request: LogRequest, zone: tzinfo | None) -> PowerLog:
             f"{request.path}: no reading between --from and --to; the log has readings from "
             f"{first} to {last}"
         )
-    return replace(log, series=tuple(series for series in limited if len(series)))
+    kept = tuple(series for series in limited if len(series))
+    return replace(log, series=kept, begin_ns=None)
 
 
 def _parse_time(option: str, text: str, zone: tzinfo | None) -> int:

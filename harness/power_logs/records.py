@@ -186,6 +186,8 @@ class PowerLog:
     conversion_efficiency: float | None = None
     """Efficiency of the conversion to direct current that the log states. The readings are as
     metered: they are not multiplied by it."""
+    begin_ns: int | None = None
+    """When the first interval of a log of means begins, if that is not its first reading."""
     window_ns: tuple[int, int] | None = None
     """Start and end of the measurement that the log itself states."""
     left_out: LeftOut = LeftOut()

@@ -90,10 +90,10 @@ def _find_spikes(feed: str, power_w: Floats, rating_w: float | None) -> Iterator
                 f"rating of {rating_w:g} W",
                 "left out; check range, ratio and unit of the meter, or the rating",
             )
-    level_w = float(np.median(power_w))
+    level_w = float(np.median(np.abs(power_w)))
     runs = [
         run
-        for run in _find_runs(power_w > SPIKE_FACTOR * max(level_w, 0.0))
+        for run in _find_runs(power_w > SPIKE_FACTOR * level_w)
         if run[1] - run[0] <= _SPIKE_READINGS
     ]
     ordinary = np.ones(len(power_w), dtype=bool)
@@ -104,19 +104,23 @@ def _find_spikes(feed: str, power_w: Floats, rating_w: float | None) -> Iterator
     largest_w = float(power_w[ordinary].max())
     for begin, end in runs:
         around = np.arange(max(begin - _NEIGHBOURS, 0), min(end + _NEIGHBOURS, len(power_w)))
-        around_w = power_w[around[ordinary[around]]]
+        around_w = np.abs(power_w[around[ordinary[around]]])
         beside_w = float(around_w.max(initial=0.0))
         spike_w = float(power_w[begin:end].min())
-        if spike_w > SPIKE_FACTOR * beside_w and spike_w > _SPIKE_OVER_LOAD * largest_w:
-            usual_w = float(np.median(around_w)) if len(around_w) else 0.0
-            factor = f"{spike_w / usual_w:.0f} times" if usual_w > 0 else "with"
+        # Beside zeros nothing shows what is possible.
+        if (
+            beside_w
+            and spike_w > SPIKE_FACTOR * beside_w
+            and spike_w > _SPIKE_OVER_LOAD * largest_w
+        ):
+            usual_w = float(np.median(around_w)) or beside_w
             yield Stretch(
                 "spike",
                 feed,
                 begin,
                 end,
-                f"{feed}: {_count(end - begin)} of up to {power_w[begin:end].max():g} W, {factor} "
-                f"the {usual_w:g} W beside",
+                f"{feed}: {_count(end - begin)} of up to {power_w[begin:end].max():g} W, "
+                f"{spike_w / usual_w:.0f} times the {usual_w:g} W beside",
                 "left out; check range and cables of the meter",
             )
 

@@ -23,7 +23,7 @@ class PowerFigures:
     mean_w: float
     """Mean over the readings, as PTDaemon computes it; of several feeds the sum of theirs."""
     energy_j: float
-    """From the first reading to the last."""
+    """From the first reading to the last, or from the start that a log of means states."""
     duration_s: float
     mean_over_time_w: float | None
     """Energy over duration; None for a duration of 0."""
@@ -87,7 +87,7 @@ class Window:
 def summarise(log: PowerLog, rating_w: float | None = None) -> LogSummary:
     """The figures of a log. `rating_w` is the rated power of all feeds together."""
     feeds = {
-        feed: _compute(series.times_ns, series.columns[feed, POWER], log.interval)
+        feed: _compute(log, series.times_ns, series.columns[feed, POWER])
         for series in log.series
         for feed in series.feeds
     }
@@ -128,12 +128,16 @@ def _compute_total(log: PowerLog, feeds: list[PowerFigures]) -> PowerFigures | N
     together = sum_feeds(log)
     if together is None:
         return None
-    figures = _compute(*together, log.interval)
+    figures = _compute(log, *together)
     means_w = [float(series.power_w.mean()) for series in log.series]
     return replace(figures, mean_w=sum(means_w))
 
 
-def _compute(times_ns: Ints, power_w: Floats, interval: Interval) -> PowerFigures:
+def _compute(log: PowerLog, times_ns: Ints, power_w: Floats) -> PowerFigures:
+    interval, mean_w = log.interval, float(power_w.mean())
+    if interval is Interval.MEAN_BEFORE and log.begin_ns is not None:
+        times_ns = np.concatenate(([log.begin_ns], times_ns))
+        power_w = np.concatenate((power_w[:1], power_w))
     times_s = (times_ns - times_ns[0]) / 1e9
     cumulated_j = cumulate(times_s, power_w, interval)
     duration_s, energy_j = float(times_s[-1]), float(cumulated_j[-1])
@@ -150,7 +154,7 @@ def _compute(times_ns: Ints, power_w: Floats, interval: Interval) -> PowerFigure
         )
         max_60s_w = float(minutes_j.max()) / _MINUTE_S
     return PowerFigures(
-        mean_w=float(power_w.mean()),
+        mean_w=mean_w,
         energy_j=energy_j,
         duration_s=duration_s,
         mean_over_time_w=energy_j / duration_s if duration_s else None,
