@@ -13,6 +13,7 @@ from harness.power_logs.records import POWER, Interval, LogReading, PowerLog, Po
 Json = Any
 Reading = tuple[str, int | None, float]
 """Feed, time in ns (None if the log has none), and power in W."""
+_WRONG_DOCUMENT = (LookupError, TypeError, ValueError, AttributeError, OverflowError)
 _GRID_ADVICE = "export the readings themselves, if energy or short peaks matter"
 
 
@@ -27,7 +28,7 @@ class JsonLayout:
     mark: str
     """A text that stands near the beginning of every such log."""
     read: Callable[[Json], Iterator[Reading]]
-    """The readings of a document. Raises KeyError, TypeError or ValueError if it is another."""
+    """The readings of a document. Raises one of `_WRONG_DOCUMENT` if it is another."""
     adds: bool = True
     is_grid: bool = False
     """Whether the values lie on a grid of times and are not the readings themselves."""
@@ -44,7 +45,7 @@ class JsonLayout:
         for number, document in _decode(source):
             try:
                 readings = list(self.read(document))
-            except (KeyError, TypeError, ValueError, AttributeError) as error:
+            except _WRONG_DOCUMENT as error:
                 source.add_torn(number, f"no document of the format {self.name} ({error})")
                 continue
             for feed, time_ns, power_w in readings:
@@ -155,7 +156,7 @@ def _read_redfish(document: Json) -> Iterator[Reading]:
 
 def _read_aiperf(document: Json) -> Iterator[Reading]:
     telemetry = document["telemetry_data"]
-    key = next(key for key in _AIPERF_POWERS if key in telemetry)
+    key = next((key for key in _AIPERF_POWERS if key in telemetry), _AIPERF_POWERS[0])
     if telemetry[key] is not None:
         feed = f"{document.get('hostname', 'node')}/{document['gpu_index']}"
         yield feed, check_ns(int(document["timestamp_ns"])), float(telemetry[key])

@@ -15,6 +15,7 @@ NAME = "likwid"
 _HEADER = re.compile(r"# GID[|,]MetricsCount[|,]CpuCount[|,]")
 _FIXED = 4
 """Cells before the metrics."""
+_LONGEST_S = 1e8
 _FEEDS = ("Power [W]", "Power DRAM [W]")
 """Socket and memory add up. Other powers are parts of the socket, or contain it."""
 _LINE = re.compile(r"(\d+)[ ,](\d+)[ ,](\d+)[ ,]\d")
@@ -35,7 +36,7 @@ def parse(source: LogSource) -> PowerLog:
         elif (match := _LINE.search(line)) and metrics:
             try:
                 reading = _parse_line(source, number, line[match.start() :], metrics)
-            except ValueError as error:
+            except (ValueError, OverflowError) as error:
                 source.add_torn(number, str(error))
             else:
                 if reading is not None:
@@ -66,6 +67,9 @@ def _parse_line(source: LogSource, number: int, line: str, metrics: list[str]) -
             powers[feed] = sum(map(float, cells[first : first + threads]))
     if not powers:
         return None
-    time_ns = (source.start_ns or 0) + round(float(cells[_FIXED - 1]) * 1e9)
+    time_s = float(cells[_FIXED - 1])
+    if not 0 <= time_s < _LONGEST_S:
+        raise ValueError(f"the time {cells[_FIXED - 1]!r}, not in s since the start")
+    time_ns = (source.start_ns or 0) + round(time_s * 1e9)
     layout = tuple((feed, POWER) for feed in powers)
     return LogReading(number, time_ns, layout, tuple(powers.values()))

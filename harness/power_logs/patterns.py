@@ -83,7 +83,7 @@ class LinePatterns:
                     waiting.append((number, name, _parse_value(value)))
             except LocalTimeError as error:
                 source.add_time_problem(number, error)
-            except ValueError as error:
+            except (ValueError, OverflowError) as error:
                 source.add_torn(number, str(error))
             if time_ns is None:
                 continue

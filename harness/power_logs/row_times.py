@@ -12,6 +12,7 @@ from harness.power_logs.records import PowerLogError
 
 _LEAST_STAMP = 10**8
 """No stamp since 1970 in any unit is smaller, and few counts since a start are larger."""
+_MOST_DIGITS = 20
 _DAY_NS = 86_400 * 10**9
 _LONGEST_NS = 3650 * _DAY_NS
 
@@ -118,6 +119,6 @@ def _parse_count(text: str) -> Decimal:
         count = Decimal(text)
     except InvalidOperation:
         count = Decimal("NaN")
-    if not count.is_finite() or abs(count) > 10**20:
+    if not count.is_finite() or count.adjusted() > _MOST_DIGITS:
         raise ValueError(f"the time {text[:40]!r}, not a number since 1970 or since a start")
     return count

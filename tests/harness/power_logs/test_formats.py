@@ -2,18 +2,21 @@
 
 import gzip
 import json
+import random
 import re
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from support.harness.power_logs import START_S, list_kinds, read_lines
 
 from harness.cli import main
 from harness.power_logs.formats import load_formats
 from harness.power_logs.read import LogRequest, read_log
 from harness.power_logs.records import PowerLogError
-from harness.power_logs.summary import summarise
+from harness.power_logs.summary import format_summary, summarise
 
 DATA = Path(__file__).parent / "data"
 
@@ -260,6 +263,29 @@ def test_stamps_of_another_unit_are_found_by_their_size(tmp_path):
     assert log.series[0].times_ns[0] == START_S * 10**9 + 250_000_000
     iso = ["timestamp,gpu,socket_power", *repeat("2026-03-04T10:00:0{i},0,{p}")]
     assert read_lines(tmp_path, iso).has_local_times
+
+
+@settings(
+    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(seed=st.integers(0, 2**32), name=st.sampled_from([*LOGS, *ELAPSED_LOGS, *NO_TIMES]))
+def test_damage_anywhere_never_ends_in_a_traceback(tmp_path, seed, name):
+    lines = {**LOGS, **ELAPSED_LOGS, **NO_TIMES}[name][-40:]
+    content = bytearray("\n".join(lines).encode())
+    chance = random.Random(seed)
+    for _ in range(chance.randrange(1, 6)):
+        begin = chance.randrange(len(content))
+        pieces = [chance.randbytes(9), b"nan", b"-1", b"1e308", b"9" * 25, b"", b"\n", b",,", b"0"]
+        content[begin : begin + chance.randrange(40)] = chance.choice(pieces)
+    path = tmp_path / "log"
+    path.write_bytes(content)
+    try:
+        summary = summarise(read_log(LogRequest(path, every_s=1.0, rating_w=500.0)), 500.0)
+    except PowerLogError as error:
+        assert str(path) in str(error) or "format " in str(error)
+    else:
+        json.dumps(summary.to_json(), allow_nan=False)
+        assert list(format_summary(summary))
 
 
 def test_every_format_is_listed_and_can_be_named(tmp_path):
