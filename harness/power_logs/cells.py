@@ -3,6 +3,7 @@
 import math
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 
 from harness.power_logs.csv_map import UNITS
 
@@ -41,11 +42,9 @@ _HEADER = re.compile(r"(?P<name>.*\S)\s*(?:\[(?P<square>[^\]]*)\]|\((?P<round>[^
 def parse_number(text: str, decimal: str, table: str, factor: float | None) -> float:
     """The number in a cell of a quantity such as `power`, in the unit of the quantity; NaN for a
     mark of no value. A unit in the cell goes before `factor`. Raises ValueError."""
-    if decimal == ".":
-        try:
-            return _scale(float(text), text, table, factor)
-        except ValueError:
-            pass
+    if decimal == "." and factor is not None:
+        with suppress(ValueError):
+            return float(text) * factor
     plain = text
     if _GROUPED[decimal].match(text):
         plain = text.replace("," if decimal == "." else ".", "")

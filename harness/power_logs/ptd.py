@@ -34,7 +34,7 @@ _HEAD = re.compile(
 )
 """What the daemon's own log begins with. The first reading may be on line 20 000."""
 _QUANTITIES = {"watts": POWER, "volts": VOLTAGE, "amps": CURRENT, "pf": POWER_FACTOR}
-_ANALYZER = re.compile(r"analyzer\s*\d+", re.IGNORECASE)
+_ANALYZER = re.compile(r"\s*analyzer\s*\d+\s*", re.IGNORECASE)
 _CHANNEL = re.compile(r"ch\s*\d+", re.IGNORECASE)
 _TIME = re.compile(
     r"(?:(?P<month>\d\d)[-/](?P<day>\d\d)[-/](?P<year>\d{4})|"
@@ -52,6 +52,7 @@ _MESSAGE_BEHIND = re.compile(
     r"(?<=\.\d{6}),?\s*(\d\d-\d\d-\d{4} \d\d:\d\d:\d\d\.\d+: |(NOTICE|WARNING|ERROR)[,:]).*"
 )
 """Behind a value, which has six decimals."""
+_MAY_HAVE_MESSAGE = re.compile(r": |NOTICE|WARNING|ERROR")
 _MESSAGE_ADVICE = "the manual of PTDaemon says what it means"
 _QUANTITY = re.compile(r",(watts|volts|amps|pf),", re.IGNORECASE)
 _NO_POWER_ADVICE = "the line is left out; power is never computed from volts and amperes"
@@ -80,7 +81,7 @@ def parse(source: LogSource) -> PowerLog:
             if _QUANTITY.search(line):
                 source.add_torn(number, "values without the time of a reading")
             continue
-        if _count_starts(line) > 1:
+        if line.count("Time,") > 1 and _count_starts(line) > 1:
             source.add_torn(number, "the start of a reading before another reading")
         cells = _cut_message(source, number, line, start).split(",")
         try:
@@ -101,7 +102,8 @@ def parse(source: LogSource) -> PowerLog:
 
 def _cut_message(source: LogSource, number: int, line: str, start: int) -> str:
     """The reading from `start` on, without a message of the daemon behind it."""
-    match = _MESSAGE_BEHIND.search(line, start)
+    # A cheap test first again.
+    match = _MESSAGE_BEHIND.search(line, start) if _MAY_HAVE_MESSAGE.search(line, start) else None
     if match is None or _QUANTITY.search(match[0]):
         return line[start:]
     if "WARNING" in match[0] or "ERROR" in match[0]:
@@ -115,6 +117,8 @@ def _count_starts(line: str) -> int:
 
 def _find_reading(line: str) -> int | None:
     """Where the time of a reading begins; None if the line has none."""
+    if line.count("Time,") == 1 and _ANALYZER.search(line) is None:  # most lines
+        return line.index("Time,") + len("Time,")
     # The last one, because a line may be torn into another.
     starts = [match.end() for match in _START.finditer(line) if match["analyzer"] is None]
     if starts:
@@ -126,10 +130,11 @@ def _find_reading(line: str) -> int | None:
 def _parse_readings(number: int, cells: list[str], clock: LocalClock) -> list[LogReading]:
     """The readings in the cells of a line, the time first: one, or one for each analyser; none if
     it has no power. Raises LocalTimeError, and ValueError for a line that is torn."""
+    if not any(map(_ANALYZER.match, cells)):
+        reading = _parse_reading(number, "", cells, clock)
+        return [] if reading is None else [reading]
     (_, head), *analyzers = _split_by_analyzer(cells)
     reading = _parse_reading(number, "", head, clock)
-    if not analyzers:
-        return [] if reading is None else [reading]
     readings = [_parse_reading(number, name, part, clock) for name, part in analyzers]
     found = [part for part in readings if part is not None]
     if len(found) < len(analyzers):
@@ -144,7 +149,7 @@ def _split_by_analyzer(cells: list[str]) -> list[tuple[str, list[str]]]:
     the first of each. Raises ValueError."""
     parts: list[tuple[str, list[str]]] = [("", [])]
     for cell in cells:
-        if _ANALYZER.fullmatch(cell.strip()):
+        if _ANALYZER.fullmatch(cell):
             parts.append((cell.strip(), []))
         elif parts[-1][0] and not parts[-1][1] and cell.strip().lower() == "time":
             continue

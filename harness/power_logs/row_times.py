@@ -89,14 +89,23 @@ def _make_time_of_day(source: LogSource, time: TimeColumn) -> RowTimes:
 
 
 def _make_unix(source: LogSource, csv_map: CsvMap, time: TimeColumn) -> RowTimes:
-    is_first = True
+    is_first, decimal = True, csv_map.decimal
     start_ns: int | None = None
     """Of elapsed times."""
 
     def parse(text: str) -> int:
         nonlocal is_first, start_ns
-        count = _parse_count(text.replace(csv_map.decimal, "."))
-        time_ns = int(count * time.unit_ns)
+        if decimal != ".":
+            text = text.replace(decimal, ".")
+        whole, _, fraction = text.partition(".")
+        if whole.isdecimal() and (fraction.isdecimal() or not fraction) and len(text) < 30:
+            count = Decimal(whole)
+            # In whole numbers, because a double does not hold ns since 1970.
+            fraction_ns = int(fraction[:9].ljust(9, "0") or 0) * time.unit_ns // 10**9
+            time_ns = int(whole) * time.unit_ns + fraction_ns
+        else:
+            count = _parse_count(text)
+            time_ns = int(count * time.unit_ns)
         if is_first:
             is_first = False
             if abs(count) < _LEAST_STAMP and time_ns < FIRST_NS:
@@ -114,7 +123,6 @@ def _make_unix(source: LogSource, csv_map: CsvMap, time: TimeColumn) -> RowTimes
 
 
 def _parse_count(text: str) -> Decimal:
-    # Not a double, which does not hold ns since 1970.
     try:
         count = Decimal(text)
     except InvalidOperation:
