@@ -47,6 +47,8 @@ class LogSource:
     problems: Problems = field(default_factory=Problems)
     torn: int = 0
     """How many lines have no whole reading."""
+    interrupted: int = 0
+    """How many of them the logger itself interrupts, now and then."""
 
     def add_torn(self, line: int, found: str) -> None:
         """Report a line that is no whole reading."""

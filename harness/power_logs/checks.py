@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from harness.power_logs.builder import LogSource
 from harness.power_logs.grouping import exceeds_share, find_longest_rising
 from harness.power_logs.integrals import integrate
 from harness.power_logs.records import (
@@ -36,12 +37,14 @@ LARGEST_STEP_J = 3.6e6
 """No energy counter of a node meter has larger steps than a kilowatt-hour."""
 GAP_INTERVALS = 2.5
 """A gap is longer than this many typical intervals: two readings or more are missing."""
+_MISSING_INTERVALS = 1.5
+"""A reading is missing in a longer interval."""
 _TYPICAL_QUANTILE = 0.75
 """The typical interval is longer than so many. The median is none where readings come in pairs."""
 _REPEATED_ROWS = 3
-_MAX_NEGATIVE_SHARE = 0.25
+_MAX_SINGLES_SHARE = 0.25
 _SINGLE_READINGS = 3
-"""Negative readings of which no more follow each other leave the power beside them known."""
+"""Lost readings of which no more follow each other leave the power beside them known."""
 MAX_REPEATED_SHARE = 0.25
 
 
@@ -73,13 +76,13 @@ def check(log: PowerLog, rating_w: float | None = None) -> PowerLog:
     return replace(log, series=series, left_out=left_out)
 
 
-def refuse_mixed(path: object, log: PowerLog, checked: PowerLog, torn: int) -> None:
+def refuse_mixed(source: LogSource, log: PowerLog, checked: PowerLog) -> None:
     """Raise PowerLogError if too many readings of a log are left out. `checked` is the log without
-    them, and `torn` counts the lines that are no whole reading."""
-    singles = sum(map(_count_single_negatives, log.series))
-    left_out = torn + checked.left_out.readings
-    total = range(torn + len(log))
-    if left_out <= _MAX_NEGATIVE_SHARE * len(total):
+    them."""
+    singles = source.interrupted + sum(map(_count_single_losses, log.series))
+    left_out = source.torn + checked.left_out.readings
+    total = range(source.torn + len(log))
+    if left_out <= _MAX_SINGLES_SHARE * len(total):
         left_out -= singles
     if not exceeds_share(left_out, total):
         return
@@ -91,11 +94,11 @@ def refuse_mixed(path: object, log: PowerLog, checked: PowerLog, torn: int) -> N
     ):
         reason = f"the times begin again in line {back}"
     else:
-        first = next(p for p in log.problems.list_all() if p.line)
+        first = next(p for p in log.problems.list_all() if p.line and p.kind != "meter-message")
         reason = f"the first is line {first.line}: {first.kind}, {first.found}"
     raise PowerLogError(
-        f"{path}: {left_out} of {len(total)} readings would be left out; {reason}. If the log has "
-        "several feeds or nodes, split it into one log for each, or declare the column that names "
+        f"{source.path}: {left_out} of {len(total)} readings would be left out; {reason}. "
+        "If the log has several feeds or nodes, split it into one log for each, or declare the column that names "
         "the feed as [key] in a map"
     )
 
@@ -112,13 +115,14 @@ def _find_step_back(series: Series) -> int | None:
     return int(series.lines[back[0] + 1]) if len(back) else None
 
 
-def _count_single_negatives(series: Series) -> int:
-    """How many negative powers have power beside them, so that what is left out is bounded."""
-    negative = np.zeros(len(series), dtype=bool)
+def _count_single_losses(series: Series) -> int:
+    """How many marks of no value and negative powers have power beside them, so that what is left
+    out is bounded."""
+    lost = np.zeros(len(series), dtype=bool)
     for feed in series.feeds:
         power_w = series.columns[feed, POWER]
-        negative |= (power_w < 0) & ~np.isin(power_w, _SENTINELS)
-    edges = np.flatnonzero(np.diff(negative.astype(np.int8), prepend=0, append=0))
+        lost |= ~(power_w >= 0) | np.isin(power_w, _SENTINELS)
+    edges = np.flatnonzero(np.diff(lost.astype(np.int8), prepend=0, append=0))
     lengths = edges[1::2] - edges[::2]
     return int(lengths[lengths <= _SINGLE_READINGS].sum())
 
@@ -231,7 +235,7 @@ class _CheckedSeries:
         steps_s = np.diff(times_s)
         unknown = np.zeros(len(steps_s), dtype=bool)
         if self._interval is not Interval.UNTIL_NEXT:
-            unknown = steps_s > GAP_INTERVALS * _find_typical(steps_s)
+            unknown = steps_s > _MISSING_INTERVALS * _find_typical(steps_s)
         places = np.searchsorted(self.series.times_ns, self._missing_ns) - 1
         unknown[places[(places >= 0) & (places < len(steps_s))]] = True
         means_w = (power_w[1:] + power_w[:-1]) / 2

@@ -24,6 +24,7 @@ from harness.power_logs.records import (
     Layout,
     LogReading,
     PowerLog,
+    PowerLogError,
 )
 
 NAME = "ptd"
@@ -52,6 +53,11 @@ _MESSAGE_BEHIND = re.compile(
     r"(?<=\.\d{6}),?\s*(\d\d-\d\d-\d{4} \d\d:\d\d:\d\d\.\d+: |(NOTICE|WARNING|ERROR)[,:]).*"
 )
 """Behind a value, which has six decimals."""
+_MESSAGE_INSIDE = re.compile(
+    r"(?<=\.\d{6})\d\d-\d\d-\d{4} \d\d:\d\d:\d\d\.\d+: [^,]*(?=,(?:watts|volts|amps|pf),)",
+    re.IGNORECASE,
+)
+"""Between two values of a reading: the daemon logs an answer to a client while it writes one."""
 _MAY_HAVE_MESSAGE = re.compile(r": |NOTICE|WARNING|ERROR")
 _MESSAGE_ADVICE = "the manual of PTDaemon says what it means"
 _QUANTITY = re.compile(r",(watts|volts|amps|pf),", re.IGNORECASE)
@@ -70,12 +76,14 @@ def recognise(line: str) -> bool:
 def parse(source: LogSource) -> PowerLog:
     """Read a log. Raises PowerLogError if it has no readings."""
     builder, clock = LogBuilder(source), LocalClock(source.zone)
+    has_values = False
     for number, line in source.lines:
         # A cheap test first, because the log may have a million lines.
         if not _QUANTITY.search(line) and (message := _MESSAGE.match(line)):
             if message["level"] != "NOTICE":
                 source.problems.add("meter-message", number, line[:120], _MESSAGE_ADVICE)
             continue
+        has_values = has_values or _QUANTITY.search(line) is not None
         start = _find_reading(line)
         if start is None:
             if _QUANTITY.search(line):
@@ -83,32 +91,38 @@ def parse(source: LogSource) -> PowerLog:
             continue
         if line.count("Time,") > 1 and _count_starts(line) > 1:
             source.add_torn(number, "the start of a reading before another reading")
-        cells = _cut_message(source, number, line, start).split(",")
+        cells = _cut_message(source, number, line[start:]).split(",")
         try:
             readings = _parse_readings(number, cells, clock)
         except LocalTimeError as error:
             source.add_time_problem(number, error)
         except ValueError as error:
             source.add_torn(number, str(error))
+            source.interrupted += _MESSAGE_INSIDE.search(line) is not None
         else:
             if not readings:
                 source.torn += 1
                 source.problems.add("no-power", number, "a reading without Watts", _NO_POWER_ADVICE)
             for reading in readings:
                 builder.add(reading)
+    if not has_values and not source.torn:
+        raise PowerLogError(
+            f"{source.path}: a log of PTDaemon without readings; take spl.txt of the same run"
+        )
     zone = None if source.zone is None else str(source.zone)
     return builder.build(NAME, zone, Interval.MEAN_BEFORE, has_local_times=True)
 
 
-def _cut_message(source: LogSource, number: int, line: str, start: int) -> str:
-    """The reading from `start` on, without a message of the daemon behind it."""
-    # A cheap test first again.
-    match = _MESSAGE_BEHIND.search(line, start) if _MAY_HAVE_MESSAGE.search(line, start) else None
+def _cut_message(source: LogSource, number: int, text: str) -> str:
+    """A reading without a message of the daemon behind it."""
+    if _MAY_HAVE_MESSAGE.search(text) is None:  # a cheap test first again
+        return text
+    match = _MESSAGE_BEHIND.search(text)
     if match is None or _QUANTITY.search(match[0]):
-        return line[start:]
+        return text
     if "WARNING" in match[0] or "ERROR" in match[0]:
         source.problems.add("meter-message", number, match[0][:120], _MESSAGE_ADVICE)
-    return line[start : match.start()]
+    return text[: match.start()]
 
 
 def _count_starts(line: str) -> int:

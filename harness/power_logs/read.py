@@ -170,7 +170,7 @@ def _refuse_unusable(log: PowerLog, limited: PowerLog, source: LogSource) -> Non
         )
     if not log.series:
         raise PowerLogError(describe_no_readings(source, log.format))
-    refuse_mixed(source.path, limited, log, source.torn)
+    refuse_mixed(source, limited, log)
     needed = 2 if log.interval is Interval.UNTIL_NEXT else MIN_READINGS
     for series in log.series:
         if len(series) < needed:

@@ -227,7 +227,7 @@ def format_summary(summary: LogSummary) -> Iterator[str]:
                 yield f"  {line}"
     yield f"longest gap     {summary.longest_gap_s:.3f} s"
     yield f"repeats         {summary.repeated_share:.1%} of the readings"
-    if summary.left_out:
+    if summary.left_out or summary.energy_bound_j:
         energy_j = sum(feed.energy_j for feed in summary.feeds.values())
         yield (
             f"left out        {summary.left_out} readings ({summary.left_out_share:.1%}); "

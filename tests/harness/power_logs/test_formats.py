@@ -288,6 +288,30 @@ def test_damage_anywhere_never_ends_in_a_traceback(tmp_path, seed, name):
         assert list(format_summary(summary))
 
 
+INTERRUPTED = (
+    "Time,07-28-2025 08:58:{i:02}.506,Watts,{p}.000000,Volts,210.0,Amps,5.5,PF,0.98740007-28-2025 "
+    "08:59:03.222: Response to client sent: ,Watts,{p}.000000,Volts,210.0,Amps,5.5,PF,0.985000"
+)
+
+
+def test_log_of_a_daemon_that_interrupts_itself_is_read(tmp_path):
+    """One reading of seven, in the daemon's own logs of MLPerf inference v4.1 and v5.1."""
+    whole = INTERRUPTED.replace("07-28-2025 08:59:03.222: Response to client sent: ", "")
+    lines = ["SPEC PTDaemon Tool"]
+    for i in range(56):
+        line = INTERRUPTED if i % 7 == 3 else whole
+        lines.append(line.format(i=i, p=3000 + i))
+    log = read_lines(tmp_path, lines)
+    assert log.problems.count("torn-line") == 8 and len(log) == 48
+    # Each is missing between two others, which bounds its energy.
+    assert 0 < summarise(log).energy_bound_j < 8 * 2 * 56
+
+
+def test_daemon_log_without_readings_names_the_file_that_has_them(tmp_path):
+    with pytest.raises(PowerLogError, match=r"without readings; take spl\.txt of the same run"):
+        read_lines(tmp_path, PTD_LOG[:100])
+
+
 def test_every_format_is_listed_and_can_be_named(tmp_path):
     output = CliRunner().invoke(main, ["power-log", "--list"]).output
     for name in load_formats():

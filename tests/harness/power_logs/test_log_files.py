@@ -105,10 +105,13 @@ def test_zero_bytes_after_a_crash_are_a_torn_line(tmp_path):
 
 def test_command_refuses_in_one_line_without_traceback(tmp_path):
     path = tmp_path / "log.txt"
-    path.write_bytes(b"hello\n")
+    path.write_bytes(b"Time,hello,Watts,1\n")
     result = CliRunner().invoke(main, ["power-log", str(path), "--format", "ptd"])
     assert result.exit_code == 1
-    assert result.output == f"Error: {path}: no line is a whole reading of the format ptd\n"
+    assert result.output == (
+        f"Error: {path}: no line is a whole reading of the format ptd (line 1: the time 'hello', "
+        "not like MM-DD-YYYY HH:MM:SS.mmm)\n"
+    )
 
 
 LONG = [
