@@ -98,8 +98,8 @@ def refuse_mixed(source: LogSource, log: PowerLog, checked: PowerLog) -> None:
         reason = f"the first is line {first.line}: {first.kind}, {first.found}"
     raise PowerLogError(
         f"{source.path}: {left_out} of {len(total)} readings would be left out; {reason}. "
-        "If the log has several feeds or nodes, split it into one log for each, or declare the column that names "
-        "the feed as [key] in a map"
+        "If the log has several feeds or nodes, split it into one log for each, or declare the "
+        "column that names the feed as [key] in a map"
     )
 
 
