@@ -30,6 +30,7 @@ class JsonLayout:
     read: Callable[[Json], Iterator[Reading]]
     """The readings of a document. Raises one of `_WRONG_DOCUMENT` if it is another."""
     adds: bool = True
+    interval: Interval = Interval.INSTANT
     is_grid: bool = False
     """Whether the values lie on a grid of times and are not the readings themselves."""
 
@@ -64,7 +65,7 @@ class JsonLayout:
         return builder.build(
             self.name,
             None if elapsed else "UTC",
-            Interval.INSTANT,
+            self.interval,
             elapsed=elapsed,
             from_start=not has_times,
             adds=self.adds or len(counts) == 1,
@@ -183,6 +184,14 @@ def _read_rocm_smi(document: Json) -> Iterator[Reading]:
                 break
 
 
+def _read_zeus(document: Json) -> Iterator[Reading]:
+    for gpu, samples in document.items():
+        if isinstance(samples, dict):
+            raise ValueError(f"several domains of power such as {gpu!r}; write the timeline of one")
+        for time_s, power_w in samples:
+            yield gpu, check_ns(round(float(time_s) * 1e6) * 1000), float(power_w)
+
+
 LAYOUTS = (
     JsonLayout(
         "prometheus",
@@ -225,5 +234,14 @@ LAYOUTS = (
         "Graphics Package Power (W) of each card",
         "Graphics Package Power (W)",
         _read_rocm_smi,
+    ),
+    JsonLayout(
+        "zeus-timeline",
+        "Zeus, PowerMonitor.get_power_timeline(…) as JSON",
+        "0.13 to 0.16",
+        "time and power of each GPU where the power changes",
+        "[[",
+        _read_zeus,
+        interval=Interval.UNTIL_NEXT,
     ),
 )

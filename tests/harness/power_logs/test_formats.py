@@ -118,6 +118,14 @@ LOGS: dict[str, list[str]] = {
     "prometheus": make_prometheus(),
     "redfish-telemetry": make_redfish(),
     "aiperf": repeat(AIPERF),
+    "zeus-timeline": [
+        json.dumps(
+            {
+                "0": [[START_S, 200.0], [START_S + 4, 80.0]],
+                "1": [[START_S, 100.0], [START_S + 2, 104.0], [START_S + 4, 180.0]],
+            }
+        )
+    ],
     "amd-smi-json": repeat(AMD),
 }
 
@@ -129,7 +137,9 @@ def test_log_of_a_known_program_is_read_by_what_it_shows(tmp_path, name):
     assert log.format == name and log.has_local_times == (
         name in ("ptd", "nvidia-smi", "nvidia-smi-dmon", "ipmitool-dcmi")
     )
-    assert total.mean_w == pytest.approx(302)
+    # Of a log of changes, the mean of the readings means nothing.
+    mean_w = total.mean_over_time_w if name == "zeus-timeline" else total.mean_w
+    assert mean_w == pytest.approx(302)
     assert total.duration_s == 4
     assert {kind for kind, _ in list_kinds(log)} <= {
         "grid",
@@ -312,11 +322,18 @@ def test_daemon_log_without_readings_names_the_file_that_has_them(tmp_path):
         read_lines(tmp_path, PTD_LOG[:100])
 
 
+NAME = re.compile(r"`([\w-]+)`")
+
+
 def test_every_format_is_listed_and_can_be_named(tmp_path):
     output = CliRunner().invoke(main, ["power-log", "--list"]).output
     for name in load_formats():
         assert re.search(rf"^{name}\s", output, re.MULTILINE)
     assert {*LOGS, *ELAPSED_LOGS, *NO_TIMES} <= {*load_formats()}
+    page = (Path(__file__).parents[3] / "docs/node-power.md").read_text()
+    table = page.partition("### Formats")[2].partition("### Figures")[0]
+    named = {name for row in table.splitlines() for name in NAME.findall(row.split(" | ")[0])}
+    assert named == {*load_formats()}
     for name in ("ptd", "jpwr", "likwid"):
         lines = {**LOGS, **ELAPSED_LOGS}[name]
         assert read_lines(tmp_path, lines, format=name).format == name
