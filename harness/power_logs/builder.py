@@ -1,16 +1,24 @@
 """Puts the readings of a log together as columns."""
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import tzinfo
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from harness.power_logs.local_time import AmbiguousTimeError, LocalTimeError
-from harness.power_logs.records import Layout, LogReading, PowerLog, PowerLogError, Problems
+from harness.power_logs.records import (
+    Interval,
+    Layout,
+    LogReading,
+    PowerLog,
+    PowerLogError,
+    Problems,
+    Series,
+)
 
 if TYPE_CHECKING:
     from harness.power_logs.csv_map import CsvMap
@@ -25,18 +33,32 @@ class LogSource:
     path: Path
     lines: Iterator[tuple[int, str]]
     """Lines with their numbers from 1."""
+    head: Sequence[str] = ()
+    """The first lines, which are among `lines` too."""
     zone: tzinfo | None = None
     """The time zone that the user declares for local times."""
     csv_map: "CsvMap | None" = None
+    start_ns: int | None = None
+    """What the user declares as time 0 of elapsed times, since 1970."""
+    every_ns: int | None = None
+    """What the user declares as the interval of a log without times."""
+    name: str = ""
+    """The format, for a format that is an entry of a table."""
     problems: Problems = field(default_factory=Problems)
+    torn: int = 0
+    """How many lines have no whole reading."""
+    interrupted: int = 0
+    """How many of them the logger itself interrupts, now and then."""
 
     def add_torn(self, line: int, found: str) -> None:
         """Report a line that is no whole reading."""
+        self.torn += 1
         self.problems.add("torn-line", line, found, TORN_ADVICE)
 
     def add_time_problem(self, line: int, error: LocalTimeError) -> None:
         """Report a local time that is not one instant."""
         kind = "ambiguous-time" if isinstance(error, AmbiguousTimeError) else "missing-time"
+        self.torn += 1
         self.problems.add(
             kind, line, str(error), "the line is left out; let the logger write UTC or an offset"
         )
@@ -57,55 +79,57 @@ class _Columns:
 
 
 class LogBuilder:
-    """Collects readings and builds the log of those with the most common layout. A line with other
-    feeds or quantities is torn, even if each of its numbers can be read."""
+    """Collects readings and builds the log. Of each series it takes those with the most common
+    layout. A line with other feeds or quantities is torn, even if each of its numbers can be read.
+    """
 
     def __init__(self, source: LogSource) -> None:
         self._source = source
-        self._by_layout: dict[Layout, _Columns] = {}
+        self._series: dict[str, dict[Layout, _Columns]] = {}
 
     def add(self, reading: LogReading) -> None:
         """Add a reading."""
-        columns = self._by_layout.get(reading.layout)
+        by_layout = self._series.setdefault(reading.series, {})
+        columns = by_layout.get(reading.layout)
         if columns is None:
-            columns = self._by_layout[reading.layout] = _Columns(len(reading.layout))
+            columns = by_layout[reading.layout] = _Columns(len(reading.layout))
         columns.add(reading)
 
     def build(
-        self,
-        name: str,
-        time_zone: str | None,
-        interval_means: bool,
-        current: str | None = None,
-        conversion_efficiency: float | None = None,
+        self, name: str, time_zone: str | None, interval: Interval, **statements: Any
     ) -> PowerLog:
-        """The log. Raises PowerLogError if there is no reading."""
+        """The log, with what else it states (fields of PowerLog). Raises PowerLogError if there is
+        no reading."""
         source = self._source
-        if not self._by_layout:
+        if not self._series:
             raise PowerLogError(describe_no_readings(source, name))
-        common = max(self._by_layout, key=lambda layout: len(self._by_layout[layout].lines))
-        for layout, columns in self._by_layout.items():
+        return PowerLog(
+            format=name,
+            series=tuple(map(self._choose_layout, self._series.values())),
+            time_zone=time_zone,
+            interval=interval,
+            problems=source.problems,
+            **statements,
+        )
+
+    def _choose_layout(self, by_layout: dict[Layout, _Columns]) -> Series:
+        common = max(by_layout, key=lambda layout: len(by_layout[layout].lines))
+        for layout, columns in by_layout.items():
             if layout != common:
                 for line in columns.lines:
-                    source.add_torn(
+                    self._source.add_torn(
                         line,
                         f"values for {_describe_layout(layout)}, where most lines have "
                         f"{_describe_layout(common)}",
                     )
-        columns = self._by_layout[common]
-        return PowerLog(
-            format=name,
+        columns = by_layout[common]
+        return Series(
             lines=np.array(columns.lines, np.int64),
             times_ns=np.array(columns.times_ns, np.int64),
             columns={
                 key: np.array(values, np.float64)
                 for key, values in zip(common, columns.values, strict=True)
             },
-            time_zone=time_zone,
-            interval_means=interval_means,
-            current=current,
-            conversion_efficiency=conversion_efficiency,
-            problems=source.problems,
         )
 
 

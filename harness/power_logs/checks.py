@@ -1,21 +1,28 @@
-"""Checks that every log gets: impossible values, the order of times, powers that contradict volts
-and amperes or the energy counter, gaps and repeats."""
+"""Checks that every log gets: impossible values, the order of times, stretches that no node can
+have, powers that contradict volts and amperes or the energy counter, gaps and repeats."""
 
-from bisect import bisect_left
+from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from harness.power_logs.builder import LogSource
+from harness.power_logs.grouping import exceeds_share, find_longest_rising
+from harness.power_logs.integrals import integrate
 from harness.power_logs.records import (
     CURRENT,
     ENERGY,
     POWER,
     POWER_FACTOR,
     VOLTAGE,
+    Interval,
+    LeftOut,
     PowerLog,
+    PowerLogError,
+    Problems,
+    Series,
 )
-from rules.bundle_format.table import Floats, Ints
-from rules.metrics.energy import cumulate_interval_means, trapezoid_energies
+from harness.power_logs.stretches import find_stretches
+from rules.bundle_format.table import Floats, Mask
 
 MAX_POWER_W = 1e6
 """No node, chassis or rack draws a megawatt."""
@@ -29,123 +36,228 @@ ENERGY_TOLERANCE = 0.02
 LARGEST_STEP_J = 3.6e6
 """No energy counter of a node meter has larger steps than a kilowatt-hour."""
 GAP_INTERVALS = 2.5
-"""A gap is longer than this many median intervals: two readings or more are missing."""
+"""A gap is longer than this many typical intervals: two readings or more are missing."""
+_MISSING_INTERVALS = 1.5
+"""A reading is missing in a longer interval."""
+_TYPICAL_QUANTILE = 0.75
+"""The typical interval is longer than so many. The median is none where readings come in pairs."""
+_REPEATED_ROWS = 3
+_MAX_SINGLES_SHARE = 0.25
+_SINGLE_READINGS = 3
+"""Lost readings of which no more follow each other leave the power beside them known."""
 MAX_REPEATED_SHARE = 0.25
 
 
-def check(log: PowerLog) -> PowerLog:
-    """Report the problems of a log, and return it without the readings that are none and without
-    those out of order."""
-    log = _drop_impossible(log)
-    log = _drop_unordered(log)
-    _check_products(log)
-    _check_energy(log)
-    _check_gaps(log)
-    _check_repeats(log)
-    return log
+def check(log: PowerLog, rating_w: float | None = None) -> PowerLog:
+    """Report the problems of a log, and return it without the readings that are none, without
+    those out of order and without stretches that no node can have. Feeds without a reading that is
+    left are left out too.
+
+    `rating_w` is the rated power of each feed, if it is known.
+    """
+    kept = [_CheckedSeries(series, log) for series in log.series]
+    for checked in kept:
+        checked.drop_impossible()
+        checked.drop_unordered()
+    ordered = replace(log, series=tuple(checked.series for checked in kept))
+    for checked in kept:
+        checked.drop_stretches(ordered, rating_w)
+        _check_products(checked.series, log.problems)
+        _check_energy(checked.series, log)
+        if log.interval is not Interval.UNTIL_NEXT:
+            _check_gaps(checked.series, log.problems)
+            _check_repeats(checked.series, log.problems)
+    left_out = LeftOut(
+        sum(checked.left_out for checked in kept),
+        sum(len(checked.series) for checked in kept),
+        sum(checked.bound_energy_j() for checked in kept),
+    )
+    series = tuple(checked.series for checked in kept if len(checked.series))
+    return replace(log, series=series, left_out=left_out)
 
 
-def find_repeated_share(log: PowerLog) -> float:
+def refuse_mixed(source: LogSource, log: PowerLog, checked: PowerLog) -> None:
+    """Raise PowerLogError if too many readings of a log are left out. `checked` is the log without
+    them."""
+    singles = source.interrupted + sum(map(_count_single_losses, log.series))
+    left_out = source.torn + checked.left_out.readings
+    total = range(source.torn + len(log))
+    if left_out <= _MAX_SINGLES_SHARE * len(total):
+        left_out -= singles
+    if not exceeds_share(left_out, total):
+        return
+    back = next((line for line in map(_find_step_back, log.series) if line is not None), None)
+    if (
+        back is not None
+        and log.problems.count("time-out-of-order") + log.problems.count("duplicate")
+        > left_out // 2
+    ):
+        reason = f"the times begin again in line {back}"
+    else:
+        first = next(p for p in log.problems.list_all() if p.line and p.kind != "meter-message")
+        reason = f"the first is line {first.line}: {first.kind}, {first.found}"
+    raise PowerLogError(
+        f"{source.path}: {left_out} of {len(total)} readings would be left out; {reason}. "
+        "If the log has several feeds or nodes, split it into one log for each, or declare the "
+        "column that names the feed as [key] in a map"
+    )
+
+
+def find_repeated_share(series: Series) -> float:
     """Share of the readings that repeat the power before, among all but the first; 0 for one
     reading."""
-    return float(np.mean(np.diff(log.power_w) == 0)) if len(log) > 1 else 0.0
+    return float(np.mean(np.diff(series.power_w) == 0)) if len(series) > 1 else 0.0
 
 
-def integrate_power(log: PowerLog, power_w: Floats) -> float:
-    """Energy in J from the first reading to the last, of a power with the times of the log."""
-    times_s = (log.times_ns - log.times_ns[0]) / 1e9
-    if len(log) < 2:
-        return 0.0
-    if log.interval_means:
-        return float(cumulate_interval_means(times_s, power_w)[-1])
-    return float(trapezoid_energies(times_s, power_w, times_s[:1], times_s[-1:])[0])
+def _find_step_back(series: Series) -> int | None:
+    """The line of the first reading that is not later than the one before."""
+    back = np.flatnonzero(np.diff(series.times_ns) <= 0)
+    return int(series.lines[back[0] + 1]) if len(back) else None
 
 
-def _drop_impossible(log: PowerLog) -> PowerLog:
-    bad = np.zeros(len(log), dtype=bool)
-    for feed in log.feeds:
-        power_w = log.columns[feed, POWER]
-        sentinel = np.isin(power_w, _SENTINELS)
-        kinds = (
-            ("no-value", ~np.isfinite(power_w), "no reading"),
-            ("sentinel", sentinel, "a mark of the meter for over range or no value"),
-            ("negative-power", (power_w < 0) & ~sentinel, "a node does not deliver power"),
-            (
-                "impossible-power",
-                (power_w > MAX_POWER_W) & np.isfinite(power_w) & ~sentinel,
-                "more than a megawatt",
-            ),
-        )
-        for kind, where, meaning in kinds:
-            for row in np.flatnonzero(where).tolist():
-                log.problems.add(
-                    kind,
-                    int(log.lines[row]),
-                    f"{feed}: {power_w[row]:g} W, {meaning}",
+def _count_single_losses(series: Series) -> int:
+    """How many marks of no value and negative powers have power beside them, so that what is left
+    out is bounded."""
+    lost = np.zeros(len(series), dtype=bool)
+    for feed in series.feeds:
+        power_w = series.columns[feed, POWER]
+        lost |= ~(power_w >= 0) | np.isin(power_w, _SENTINELS)
+    edges = np.flatnonzero(np.diff(lost.astype(np.int8), prepend=0, append=0))
+    lengths = edges[1::2] - edges[::2]
+    return int(lengths[lengths <= _SINGLE_READINGS].sum())
+
+
+class _CheckedSeries:
+    """A series, and what was left out of it."""
+
+    def __init__(self, series: Series, log: PowerLog) -> None:
+        self.series, self._problems, self._interval = series, log.problems, log.interval
+        self.left_out = 0
+        self._missing_ns: list[int] = []
+        """Times at which a reading was left out."""
+
+    def _keep(self, kept: Mask) -> None:
+        self.left_out += int(np.count_nonzero(~kept))
+        self._missing_ns += self.series.times_ns[~kept].tolist()
+        self.series = self.series.at(kept)
+
+    def drop_impossible(self) -> None:
+        """Leave out values that are no power of a node."""
+        series = self.series
+        bad = np.zeros(len(series), dtype=bool)
+        for feed in series.feeds:
+            power_w = series.columns[feed, POWER]
+            sentinel = np.isin(power_w, _SENTINELS)
+            # Noise around zero is judged as a stretch.
+            kinds = (
+                ("no-value", ~np.isfinite(power_w), "no reading"),
+                ("sentinel", sentinel, "a mark of the meter for over range or no value"),
+                (
+                    "impossible-power",
+                    (power_w > MAX_POWER_W) & np.isfinite(power_w) & ~sentinel,
+                    "more than a megawatt",
+                ),
+            )
+            for kind, where, meaning in kinds:
+                for row in np.flatnonzero(where).tolist():
+                    self._report(
+                        kind,
+                        row,
+                        f"{feed}: {power_w[row]:g} W, {meaning}",
+                        "the reading is left out; check range, wiring and unit of the meter",
+                    )
+                bad |= where
+        self._keep(~bad)
+
+    def drop_unordered(self) -> None:
+        """Leave out the fewest readings so that the times rise."""
+        series = self.series
+        kept = find_longest_rising(series.times_ns)
+        if len(kept) == len(series):
+            return
+        dropped = np.setdiff1d(np.arange(len(series)), kept)
+        kept_times = series.times_ns[kept]
+        for row in dropped.tolist():
+            time_ns = int(series.times_ns[row])
+            place = int(np.searchsorted(kept_times, time_ns))
+            if place < len(kept) and kept_times[place] == time_ns:
+                first = int(series.lines[kept[place]])
+                is_same = all(c[row] == c[kept[place]] for c in series.columns.values())
+                values = "the same values" if is_same else "other values"
+                # A logger may write a reading twice. Far apart, equal readings are of two feeds.
+                self.left_out += not (is_same and row - kept[place] <= _REPEATED_ROWS)
+                self._report(
+                    "duplicate",
+                    row,
+                    f"the time of line {first} again, with {values}",
+                    "the reading is left out; let one logger write to the file",
+                )
+            else:
+                self.left_out += 1
+                before = kept[max(int(np.searchsorted(kept, row)) - 1, 0)]
+                step_s = (time_ns - int(series.times_ns[before])) / 1e9
+                neighbour = series.lines[before]
+                self._report(
+                    "time-out-of-order",
+                    row,
+                    f"a step of {step_s:+.3f} s from the time of line {neighbour}",
+                    "the reading is left out; keep the clock of the logger in step, and log in UTC",
+                )
+        self.series = series.at(kept)
+
+    def drop_stretches(self, log: PowerLog, rating_w: float | None) -> None:
+        """Leave out spikes, stretches without signal, and negative powers."""
+        series = self.series
+        kept = np.ones(len(series), dtype=bool)
+        for stretch in find_stretches(log, series, rating_w):
+            kept[stretch.begin : stretch.end] = False
+            first, last = series.lines[stretch.begin], series.lines[stretch.end - 1]
+            place = "" if first == last else f" (to line {last})"
+            self._report(stretch.kind, stretch.begin, stretch.found + place, stretch.advice)
+        for feed in series.feeds:
+            power_w = series.columns[feed, POWER]
+            for row in np.flatnonzero((power_w < 0) & kept).tolist():
+                self._report(
+                    "negative-power",
+                    row,
+                    f"{feed}: {power_w[row]:g} W, a node does not deliver power",
                     "the reading is left out; check range, wiring and unit of the meter",
                 )
-            bad |= where
-    return log.at(~bad)
+            kept &= power_w >= 0
+        self._keep(kept)
+
+    def bound_energy_j(self) -> float:
+        """How wrong the energy can be where readings were left out or are missing: as if the power
+        there were the smallest or the largest of the series."""
+        times_s, power_w = self.series.times_s, self.series.power_w
+        if len(times_s) < 2:
+            return 0.0
+        steps_s = np.diff(times_s)
+        unknown = np.zeros(len(steps_s), dtype=bool)
+        if self._interval is not Interval.UNTIL_NEXT:
+            unknown = steps_s > _MISSING_INTERVALS * _find_typical(steps_s)
+        places = np.searchsorted(self.series.times_ns, self._missing_ns) - 1
+        unknown[places[(places >= 0) & (places < len(steps_s))]] = True
+        means_w = (power_w[1:] + power_w[:-1]) / 2
+        if self._interval is Interval.MEAN_BEFORE:
+            means_w = power_w[1:]
+        worst_w = np.maximum(power_w.max() - means_w, means_w - power_w.min())
+        return float((worst_w * steps_s)[unknown].sum())
+
+    def _report(self, kind: str, row: int, found: str, advice: str) -> None:
+        self._problems.add(kind, int(self.series.lines[row]), found, advice)
 
 
-def _drop_unordered(log: PowerLog) -> PowerLog:
-    if np.all(np.diff(log.times_ns) > 0):
-        return log
-    kept = _find_longest_rising(log.times_ns)
-    dropped = np.setdiff1d(np.arange(len(log)), kept)
-    kept_times = log.times_ns[kept]
-    for row in dropped.tolist():
-        time_ns, line = int(log.times_ns[row]), int(log.lines[row])
-        place = int(np.searchsorted(kept_times, time_ns))
-        if place < len(kept) and kept_times[place] == time_ns:
-            first = int(log.lines[kept[place]])
-            is_same = all(c[row] == c[kept[place]] for c in log.columns.values())
-            values = "the same values" if is_same else "other values"
-            log.problems.add(
-                "duplicate",
-                line,
-                f"the time of line {first} again, with {values}",
-                "the reading is left out; let one logger write to the file",
-            )
-        else:
-            before = kept[max(int(np.searchsorted(kept, row)) - 1, 0)]
-            step_s, neighbour = (time_ns - int(log.times_ns[before])) / 1e9, log.lines[before]
-            log.problems.add(
-                "time-out-of-order",
-                line,
-                f"a step of {step_s:+.3f} s from the time of line {neighbour}",
-                "the reading is left out; keep the clock of the logger in step, and log in UTC",
-            )
-    return log.at(kept)
+def _find_typical(steps_s: Floats) -> float:
+    return float(np.quantile(steps_s, _TYPICAL_QUANTILE, method="lower"))
 
 
-def _find_longest_rising(times_ns: Ints) -> NDArray[np.intp]:
-    """The rows of a longest sequence of readings with rising times, shape (k,). It leaves out the
-    fewest readings, whether single stamps are wrong or the clock was set back."""
-    smallest_ends: list[int] = []
-    rows: list[int] = []
-    """The last row of the sequence of each length that ends with the smallest time."""
-    before = np.full(len(times_ns), -1)
-    for row, time_ns in enumerate(times_ns.tolist()):
-        length = bisect_left(smallest_ends, time_ns)
-        if length == len(smallest_ends):
-            smallest_ends.append(time_ns)
-            rows.append(row)
-        elif time_ns < smallest_ends[length]:  # of equal times, the first one stays
-            smallest_ends[length], rows[length] = time_ns, row
-        before[row] = rows[length - 1] if length else -1
-    kept = [rows[-1]] if rows else []
-    while kept and before[kept[-1]] >= 0:
-        kept.append(int(before[kept[-1]]))
-    return np.array(kept[::-1], dtype=np.intp)
-
-
-def _check_products(log: PowerLog) -> None:
+def _check_products(series: Series, problems: Problems) -> None:
     """Report powers that differ from volts, amperes and power factor of the same feed."""
-    for feed in log.feeds:
-        parts = [log.columns.get((feed, name)) for name in (VOLTAGE, CURRENT, POWER_FACTOR)]
-        power_w = log.columns[feed, POWER]
-        if not len(log) or any(part is None for part in parts):
+    for feed in series.feeds:
+        parts = [series.columns.get((feed, name)) for name in (VOLTAGE, CURRENT, POWER_FACTOR)]
+        power_w = series.columns[feed, POWER]
+        if not len(series) or any(part is None for part in parts):
             continue
         voltage_v, current_a, power_factor = (part for part in parts if part is not None)
         # Torn digits may make a product that no double holds.
@@ -156,20 +268,20 @@ def _check_products(log: PowerLog) -> None:
         where &= power_w >= _MIN_SHARE_OF_LARGEST * power_w.max()
         where &= ~(np.abs(power_w - product_w) <= PRODUCT_TOLERANCE * product_w)
         for row in np.flatnonzero(where).tolist():
-            log.problems.add(
+            problems.add(
                 "product-mismatch",
-                int(log.lines[row]),
+                int(series.lines[row]),
                 f"{feed}: {power_w[row]:g} W, but V·I·PF is {product_w[row]:g} W",
                 "the reading is used; check the wiring and the ratios of the meter",
             )
 
 
-def _check_energy(log: PowerLog) -> None:
+def _check_energy(series: Series, log: PowerLog) -> None:
     """Report energy counters that contradict the power of the same feed, or fall."""
-    for feed in log.feeds:
-        if (feed, ENERGY) not in log.columns:
+    for feed in series.feeds:
+        if (feed, ENERGY) not in series.columns:
             continue
-        counted = log.at(np.isfinite(log.columns[feed, ENERGY]))
+        counted = series.at(np.isfinite(series.columns[feed, ENERGY]))
         counter_j = counted.columns[feed, ENERGY]
         if len(counted) < 2:
             continue
@@ -183,7 +295,7 @@ def _check_energy(log: PowerLog) -> None:
                 "--from",
             )
             continue
-        power_j = integrate_power(counted, counted.columns[feed, POWER])
+        power_j = integrate(counted.times_s, counted.columns[feed, POWER], log.interval)
         energy_j, step_j = float(counter_j[-1] - counter_j[0]), _find_step_j(counter_j)
         span_s = (counted.times_ns[-1] - counted.times_ns[0]) / 1e9
         # At each end, the counter and the power may be apart by a part of a step or of an interval.
@@ -211,24 +323,24 @@ def _find_step_j(counter_j: Floats) -> float:
     return float(np.gcd.reduce(rises_mj)) / 1e3 if len(np.unique(rises_mj)) > 1 else 0.0
 
 
-def _check_gaps(log: PowerLog) -> None:
-    steps_s = np.diff(log.times_ns) / 1e9
+def _check_gaps(series: Series, problems: Problems) -> None:
+    steps_s = np.diff(series.times_ns) / 1e9
     if not len(steps_s):
         return
-    median_s = float(np.median(steps_s))
-    for row in np.flatnonzero(steps_s > GAP_INTERVALS * median_s).tolist():
-        log.problems.add(
+    typical_s = _find_typical(steps_s)
+    for row in np.flatnonzero(steps_s > GAP_INTERVALS * typical_s).tolist():
+        problems.add(
             "gap",
-            int(log.lines[row + 1]),
-            f"no reading for {steps_s[row]:.3f} s, with one every {median_s:.3f} s elsewhere",
+            int(series.lines[row + 1]),
+            f"no reading for {steps_s[row]:.3f} s, with one every {typical_s:.3f} s elsewhere",
             "the energy in the gap is a guess; do not score an epoch over it",
         )
 
 
-def _check_repeats(log: PowerLog) -> None:
-    share = find_repeated_share(log)
+def _check_repeats(series: Series, problems: Problems) -> None:
+    share = find_repeated_share(series)
     if share > MAX_REPEATED_SHARE:
-        log.problems.add(
+        problems.add(
             "repeats",
             0,
             f"{share:.0%} of the readings repeat the one before",

@@ -12,10 +12,10 @@ _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
 _LOG_OPTIONS = (
     click.option(
         "--format",
-        type=click.Choice(["auto", "ptd", "mlperf-training", "csv"]),
         default="auto",
         show_default=True,
-        help="format of FILE",
+        metavar="NAME",
+        help="format of FILE; power-log --list names them",
     ),
     click.option(
         "--map", "map_path", type=_FILE, help="TOML file that declares the columns of a CSV log"
@@ -24,6 +24,23 @@ _LOG_OPTIONS = (
         "--time-zone",
         metavar="ZONE",
         help="time zone of local times in FILE, such as Europe/Berlin, UTC or +02:00",
+    ),
+    click.option(
+        "--start", metavar="TIME", help="time 0 of FILE, if its times count from a start (ISO 8601)"
+    ),
+    click.option(
+        "--every",
+        "every_s",
+        metavar="SECONDS",
+        type=click.FloatRange(0, min_open=True),
+        help="interval of the readings of a feed, if FILE has no times",
+    ),
+    click.option(
+        "--rating-w",
+        "rating_w",
+        metavar="W",
+        type=click.FloatRange(0, min_open=True),
+        help="rated power of all feeds together",
     ),
 )
 
@@ -36,23 +53,32 @@ def add_log_options(command: Any) -> Any:
 
 
 @click.command("power-log")
-@click.argument("file", type=_FILE)
+@click.argument("files", metavar="FILE...", type=_FILE, nargs=-1)
 @add_log_options
 @click.option("--from", "begin", metavar="TIME", help="leave out readings before TIME (ISO 8601)")
 @click.option("--to", "end", metavar="TIME", help="leave out readings after TIME (ISO 8601)")
 @click.option("--json", "as_json", is_flag=True, help="print the figures as JSON")
-def power_log(file: Path, as_json: bool, **options: Any) -> None:
+@click.option("--list", "as_list", is_flag=True, help="print the formats that are known")
+def power_log(files: tuple[Path, ...], as_json: bool, as_list: bool, **options: Any) -> None:
     """Print the figures of a power log that another program wrote, and every problem in it.
 
-    FILE is a log of SPEC PTDaemon, an MLPerf training power log, or CSV with a map; it may be
-    gzipped.
+    Several logs, such as one of each supply, are figures of each and of all together. A log may be
+    gzipped. --list names the formats. Any other table needs --map.
     """
-    from harness.power_logs.read import LogRequest, read_log
+    from harness.power_logs.formats import list_formats
+    from harness.power_logs.read import LogRequest, read_logs
     from harness.power_logs.records import PowerLogError
     from harness.power_logs.summary import format_summary, summarise
 
+    if as_list:
+        for line in list_formats():
+            click.echo(line)
+        return
+    if not files:
+        raise click.UsageError("missing FILE; name a power log, or give --list")
     try:
-        summary = summarise(read_log(LogRequest(file, **options)))
+        log = read_logs([LogRequest(file, **options) for file in files])
+        summary = summarise(log, options["rating_w"])
     except PowerLogError as error:
         raise click.ClickException(str(error)) from None
     if as_json:
@@ -64,14 +90,14 @@ def power_log(file: Path, as_json: bool, **options: Any) -> None:
 
 @click.command("attach-power")
 @click.argument("run", type=click.Path(path_type=Path, exists=True, file_okay=False))
-@click.argument("file", type=_FILE)
+@click.argument("files", metavar="FILE...", type=_FILE, nargs=-1, required=True)
 @add_log_options
 @click.option(
     "--meter-file",
     "meter_path",
     required=True,
     type=_FILE,
-    help="TOML file with a table [[meter]] that describes the meter",
+    help="TOML file with a table [[meter]] that describes the meter, or with one for each FILE",
 )
 @click.option(
     "--clock-offset",
@@ -90,13 +116,14 @@ def power_log(file: Path, as_json: bool, **options: Any) -> None:
 )
 def attach_power(
     run: Path,
-    file: Path,
+    files: tuple[Path, ...],
     meter_path: Path,
     ahead_s: float | None,
     bound_s: float | None,
     **options: Any,
 ) -> None:
-    """Add the power log FILE of another program to the unsigned bundle RUN.
+    """Add the power log FILE of another program to the unsigned bundle RUN; or several, such as one
+    for each supply or node.
 
     The changes of power place the clock of the log on that of the node. If they do not decide it,
     state the offset and its bound.
@@ -110,8 +137,9 @@ def attach_power(
     if (ahead_s is None) != (bound_s is None):
         raise click.UsageError("--clock-offset and --clock-bound belong together; give both")
     stated = None if ahead_s is None or bound_s is None else StatedClock(ahead_s, bound_s)
+    requests = [LogRequest(file, **options) for file in files]
     try:
-        attached = attach(run, LogRequest(file, **options), meter_path, stated)
+        attached = attach(run, requests, meter_path, stated)
     except PowerLogError as error:
         raise click.ClickException(str(error)) from None
     except OSError as error:

@@ -1,4 +1,4 @@
-"""MAP.toml: what the columns of a CSV log mean."""
+"""MAP.toml: what the columns of a table mean."""
 
 import tomllib
 from collections.abc import Mapping
@@ -15,15 +15,25 @@ from harness.power_logs.records import (
     POWER,
     POWER_FACTOR,
     VOLTAGE,
+    Interval,
     PowerLogError,
 )
 
-_UNITS: Mapping[str, Mapping[str, float]] = {
-    "power": {"W": 1.0, "kW": 1e3, "mW": 1e-3, "MW": 1e6},
+UNITS: Mapping[str, Mapping[str, float]] = {
+    "power": {"W": 1.0, "kW": 1e3, "mW": 1e-3, "MW": 1e6, "uW": 1e-6, "µW": 1e-6},
     "voltage": {"V": 1.0, "kV": 1e3, "mV": 1e-3},
     "current": {"A": 1.0, "mA": 1e-3},
     "pf": {"1": 1.0, "%": 0.01},
-    "energy": {"J": 1.0, "kJ": 1e3, "mJ": 1e-3, "Wh": 3600.0, "kWh": 3.6e6},
+    "energy": {
+        "J": 1.0,
+        "kJ": 1e3,
+        "MJ": 1e6,
+        "mJ": 1e-3,
+        "uJ": 1e-6,
+        "µJ": 1e-6,
+        "Wh": 3600.0,
+        "kWh": 3.6e6,
+    },
 }
 _QUANTITIES = {
     "power": POWER,
@@ -33,27 +43,35 @@ _QUANTITIES = {
     "energy": ENERGY,
 }
 _TIME_UNITS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
-_INTERVALS = {"instant": False, "mean-before": True}
+_INTERVALS = {interval.value: interval for interval in Interval}
 _DELIMITERS = {",": ",", ";": ";", "\t": "\t", "|": "|", " ": " "}
-_KEYS = frozenset({"delimiter", "comment", "decimal", "header", "interval", "feed", "time"})
+_KEYS = frozenset(
+    {"delimiter", "comment", "decimal", "header", "skip", "interval", "feed", "add", "time", "key"}
+)
 _TIME_KEYS = frozenset({"column", "format", "unit", "zone"})
 EXAMPLE = """\
-interval = "mean-before"    # or "instant"
+interval = "mean-before"    # or "instant", "until-next"
 [time]
-column = "time"
+column = "time"             # or ["date", "time"]
 format = "iso"              # or "%d.%m.%Y %H:%M:%S", or "unix" with unit = "s", "ms", "us" or "ns"
 zone = "Europe/Berlin"      # of local times without an offset
 [power]
-column = "power"
-unit = "W"                  # or "kW", "mW"
+column = "power"            # or columns = ["gpu0", "gpu1"], one for each feed
+unit = "W"                  # or "kW", "mW", "uW"
+[key]
+column = "outlet"           # only if the rows are of several feeds: the column that names the feed
 """
+
+Column = str | int
+"""Name in the header, or number from 1 in a file without header."""
 
 
 @dataclass(frozen=True)
 class TimeColumn:
-    """The column of times."""
+    """Where the time of a row is."""
 
-    column: str | int
+    columns: tuple[Column, ...]
+    """The cells are joined by a blank."""
     format: str
     """`iso`, `unix`, or a format of `datetime.strptime`."""
     unit_ns: int
@@ -62,39 +80,61 @@ class TimeColumn:
     """None if the map declares none."""
 
     @property
-    def has_offset(self) -> bool:
-        """Whether the format itself says which instant a time is."""
-        return self.format == "unix" or "%z" in self.format
+    def has_date(self) -> bool:
+        """Whether a time is one of a certain day."""
+        return self.format in ("iso", "unix") or _keeps(self.format, _MOMENT)
 
 
 @dataclass(frozen=True)
-class ValueColumn:
-    """A column of values."""
+class KeyColumn:
+    """Which feed a row belongs to."""
+
+    columns: tuple[Column, ...]
+    """The cells are joined by `/`."""
+    values: tuple[str, ...] | None
+    """The only feeds that are read; None for all."""
+
+
+@dataclass(frozen=True)
+class ValueColumns:
+    """The columns of one quantity."""
 
     table: str
     """The table of the map, such as `power`."""
-    column: str | int
-    """Name in the header, or number from 1 in a file without header."""
+    columns: tuple[Column, ...]
+    """One for each feed."""
     quantity: str
-    factor: float
-    """To the unit of the quantity."""
+    factor: float | None
+    """To the unit of the quantity; None if the header or the cells state the unit."""
+    of_interval: bool = False
+    """Whether an energy is that since the reading before, and no counter."""
 
 
 @dataclass(frozen=True)
 class CsvMap:
-    """The meaning of a CSV log."""
+    """The meaning of a table."""
 
     path: Path
     delimiter: str
+    """A blank stands for any run of blanks."""
     comment: str
     """Lines that begin with this text are left out; an empty text leaves out none."""
     decimal: str
     header: bool
-    interval_means: bool
-    feed: str
-    time: TimeColumn
-    values: tuple[ValueColumn, ...]
-    """The power first."""
+    skip: int
+    """How many lines before the header, or before the rows, are left out."""
+    interval: Interval
+    feeds: tuple[str, ...]
+    """The names of the feeds in a row."""
+    declares_feeds: bool
+    """Whether the map itself says which feeds a row has."""
+    adds: bool
+    """Whether the powers of the feeds add up."""
+    time: TimeColumn | None
+    """None if the rows have no times."""
+    key: KeyColumn | None
+    values: tuple[ValueColumns, ...]
+    """The power first, or the energy where there is no power."""
 
 
 def read_map(path: Path) -> CsvMap:
@@ -105,7 +145,26 @@ def read_map(path: Path) -> CsvMap:
         raise PowerLogError(f"{path}: cannot be read ({error.strerror})") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise PowerLogError(f"{path}: no valid TOML ({error})") from None
+    if "time" not in document:
+        raise PowerLogError(f"{path}: time: found nothing, expected a table [time]")
+    return build_map(path, document)
+
+
+def build_map(path: Path, document: dict[str, Any]) -> CsvMap:
+    """The map of a document. Raises PowerLogError, which names `path`, the key and what is
+    allowed."""
     return _MapReader(path, document).read()
+
+
+_MOMENT = datetime(2026, 3, 14, 15, 9, 26)
+
+
+def _keeps(time_format: str, moment: datetime) -> bool:
+    try:
+        parsed = datetime.strptime(f"{moment:{time_format}}", time_format)
+    except ValueError:
+        return False
+    return parsed.replace(tzinfo=None) == moment
 
 
 class _MapReader:
@@ -114,27 +173,42 @@ class _MapReader:
 
     def read(self) -> CsvMap:
         document = self._document
-        self._refuse_unknown("", document, _KEYS | _UNITS.keys())
-        header = document.get("header", True)
-        if not isinstance(header, bool):
-            raise self._refuse("header", header, "true or false")
+        self._refuse_unknown("", document, _KEYS | UNITS.keys())
+        header = self._read_flag("header", True)
+        skip = document.get("skip", 0)
+        if not isinstance(skip, int) or isinstance(skip, bool) or skip < 0:
+            raise self._refuse("skip", skip, "the number of lines before the table")
         delimiter = self._choose("", "delimiter", ",", _DELIMITERS)
         decimal = self._choose("", "decimal", ".", {".": ".", ",": ","})
         if decimal == delimiter:
             raise self._refuse("decimal", decimal, "another character than the delimiter")
-        for name in ("time", "power"):
-            if name not in document:
-                raise self._refuse(name, None, f"a table [{name}]")
-        values = [self._read_value(name, header) for name in _UNITS if name in document]
+        if "power" not in document and "energy" not in document:
+            raise self._refuse("power", None, "a table [power]")
+        values = [self._read_values(name, header) for name in UNITS if name in document]
+        count = len(values[0].columns)
+        for value in values:
+            if len(value.columns) != count:
+                raise self._refuse(
+                    f"{value.table}.columns",
+                    list(value.columns),
+                    f"{count} columns, as {values[0].table} has",
+                )
+        feed = self._read_text("", "feed", "total")
+        if count > 1 and "feed" in document:
+            raise self._refuse("feed", feed, "no feed, because columns name the feeds")
         return CsvMap(
             path=self._path,
             delimiter=delimiter,
             comment=self._read_text("", "comment", "#", may_be_empty=True),
             decimal=decimal,
             header=header,
-            interval_means=self._choose("", "interval", None, _INTERVALS),
-            feed=self._read_text("", "feed", "total"),
-            time=self._read_time(header),
+            skip=skip,
+            interval=self._choose("", "interval", None, _INTERVALS),
+            feeds=tuple(map(str, values[0].columns)) if count > 1 else (feed,),
+            declares_feeds=count > 1 or "feed" in document,
+            adds=self._read_flag("add", True),
+            time=self._read_time(header) if "time" in document else None,
+            key=self._read_key(header) if "key" in document else None,
             values=tuple(values),
         )
 
@@ -156,46 +230,78 @@ class _MapReader:
                 zone = find_zone(text)
             except ValueError as error:
                 raise PowerLogError(f"{self._path}: time.zone: {error}") from None
-        return TimeColumn(self._read_column("time", header), time_format, unit_ns, zone)
+        return TimeColumn(self._read_columns("time", header), time_format, unit_ns, zone)
 
     def _check_format(self, time_format: str) -> None:
-        moment = datetime(2026, 3, 14, 15, 9, 26)
-        try:
-            parsed = datetime.strptime(f"{moment:{time_format}}", time_format)
-        except ValueError:
-            parsed = None
-        # Without the day or with two digits of the hour alone, times of a log are not instants.
-        if parsed is None or parsed.replace(tzinfo=None) != moment:
+        # Times of day alone are read as elapsed times. Dates alone, or two digits of the hour
+        # without AM and PM, place no reading.
+        time_of_day = datetime(1900, 1, 1, _MOMENT.hour, _MOMENT.minute, _MOMENT.second)
+        if not (_keeps(time_format, _MOMENT) or _keeps(time_format, time_of_day)):
             raise self._refuse(
                 "time.format",
                 time_format,
-                '"iso", "unix", or a format with date and time such as "%d.%m.%Y %H:%M:%S"',
+                '"iso", "unix", or a format with date and time such as "%d.%m.%Y %H:%M:%S"; if '
+                'they are two columns, write column = ["Date", "Time"]',
             )
 
-    def _read_value(self, name: str, header: bool) -> ValueColumn:
-        self._refuse_unknown(name, self._get_table(name), frozenset({"column", "unit"}))
-        default = "1" if name == "pf" else None
-        factor = self._choose(name, "unit", default, _UNITS[name])
-        return ValueColumn(name, self._read_column(name, header), _QUANTITIES[name], factor)
+    def _read_key(self, header: bool) -> KeyColumn:
+        self._refuse_unknown("key", self._get_table("key"), frozenset({"column", "values"}))
+        values = self._get_table("key").get("values")
+        if values is not None and not (
+            isinstance(values, list) and values and all(isinstance(value, str) for value in values)
+        ):
+            raise self._refuse("key.values", values, 'a list of texts, such as ["node1"]')
+        columns = self._read_columns("key", header)
+        return KeyColumn(columns, None if values is None else tuple(values))
 
-    def _read_column(self, name: str, header: bool) -> str | int:
-        column = self._get_table(name).get("column")
-        if header and isinstance(column, str) and column:
-            return column
-        if not header and isinstance(column, int) and not isinstance(column, bool) and column > 0:
-            return column
-        expected = (
-            "the name of a column"
-            if header
-            else "the number of a column from 1, because header is false"
-        )
-        raise self._refuse(f"{name}.column", column, expected)
+    def _read_values(self, name: str, header: bool) -> ValueColumns:
+        table = self._get_table(name)
+        known = {"column", "columns", "unit"} | ({"each"} if name == "energy" else set())
+        self._refuse_unknown(name, table, frozenset(known))
+        default = "1" if name == "pf" else None
+        # The unit of a power may stand in the header or in each cell.
+        factor = None
+        if default or "unit" in table:
+            factor = self._choose(name, "unit", default, UNITS[name])
+        each = table.get("each", "total")
+        if each not in ("total", "interval"):
+            raise self._refuse(f"{name}.each", each, 'one of "total", "interval"')
+        if "columns" in table:
+            columns = self._read_columns(name, header, "columns")
+        else:
+            columns = self._read_columns(name, header)
+            if len(columns) > 1:
+                raise self._refuse(f"{name}.column", table["column"], "one column, or columns")
+        return ValueColumns(name, columns, _QUANTITIES[name], factor, each == "interval")
+
+    def _read_columns(self, name: str, header: bool, key: str = "column") -> tuple[Column, ...]:
+        found = self._get_table(name).get(key)
+        columns = found if isinstance(found, list) and found else [found]
+        for column in columns:
+            is_name = isinstance(column, str) and column
+            is_number = isinstance(column, int) and not isinstance(column, bool) and column > 0
+            if not (is_name if header else is_number):
+                expected = (
+                    "the name of a column"
+                    if header
+                    else "the number of a column from 1, because header is false"
+                )
+                raise self._refuse(f"{name}.{key}", column, expected)
+        if len(set(columns)) < len(columns):
+            raise self._refuse(f"{name}.{key}", found, "each column once")
+        return tuple(columns)
 
     def _get_table(self, name: str) -> dict[str, Any]:
         table = self._document[name]
         if not isinstance(table, dict):
             raise self._refuse(name, table, f"a table [{name}]")
         return table
+
+    def _read_flag(self, key: str, default: bool) -> bool:
+        value = self._document.get(key, default)
+        if not isinstance(value, bool):
+            raise self._refuse(key, value, "true or false")
+        return value
 
     def _read_text(
         self, table: str, key: str, default: str | None, may_be_empty: bool = False

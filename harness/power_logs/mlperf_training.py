@@ -1,8 +1,10 @@
 """Power logs of MLPerf training submissions: lines of MLLOG with the key `power_reading`.
 
-A reading is the power in W of one node. `conversion_eff` states the efficiency of the conversion
-to direct current, and whether the readings are AC or DC. MLPerf multiplies the energy by it. Here
-the readings stay as metered. Times are UTC, in ms since 1970.
+A reading is the power in W of one node, or with the key `interconnect_power_est` of a switch.
+`conversion_eff` states the efficiency of the conversion to direct current, and whether the readings
+are AC or DC. MLPerf multiplies the energy by it. Here the readings stay as metered.
+`power_measurement_start` and `power_measurement_stop` bound the measurement. Times are UTC, in ms
+since 1970.
 Source: mlperf_logging/mllog/examples/power/power_measurement.py of mlcommons/logging.
 """
 
@@ -13,11 +15,12 @@ from typing import Any
 
 from harness.power_logs.builder import LogBuilder, LogSource
 from harness.power_logs.local_time import FIRST_NS, LAST_NS
-from harness.power_logs.records import POWER, LogReading, PowerLog, PowerLogError
+from harness.power_logs.records import POWER, Interval, LogReading, PowerLog, PowerLogError
 
 NAME = "mlperf-training"
 _LINE = re.compile(r":::MLLOG\s*(\{.*\})\s*$")
-_READING, _CONVERSION = "power_reading", "conversion_eff"
+_READINGS, _CONVERSION = ("power_reading", "interconnect_power_est"), "conversion_eff"
+_BOUNDS = ("power_measurement_start", "power_measurement_stop")
 _DEFAULT_HOST = "node"
 
 
@@ -27,37 +30,42 @@ def recognise(line: str) -> bool:
 
 
 def parse(source: LogSource) -> PowerLog:
-    """Read a log. Raises PowerLogError if it has no readings, or those of several hosts."""
+    """Read a log; each host is a feed. Raises PowerLogError if it has no readings."""
     builder = LogBuilder(source)
-    hosts: dict[str, int] = {}
+    bounds_ns: dict[str, int] = {}
     conversions: dict[tuple[str | None, float | None], int] = {}
+    has_readings = False
     for number, line in source.lines:
         if ":::MLLOG" not in line:
-            if _READING in line:
+            if any(key in line for key in _READINGS):
                 source.add_torn(number, "a part of a power_reading without :::MLLOG")
             continue
         try:
             event = _parse_event(line)
-            if event.get("key") == _READING:
-                reading = _parse_reading(number, event)
-                hosts.setdefault(reading.layout[0][0], number)
-                builder.add(reading)
-            elif event.get("key") == _CONVERSION:
+            key = event.get("key")
+            if key in _READINGS:
+                builder.add(_parse_reading(number, event))
+                has_readings = True
+            elif key == _CONVERSION:
                 conversions.setdefault(_parse_conversion(event), number)
+            elif key in _BOUNDS:
+                bounds_ns[key] = _parse_time_ns(event)
         except ValueError as error:
             source.add_torn(number, str(error))
-    if len(hosts) > 1:
+    if not has_readings and not source.problems.list_all():
         raise PowerLogError(
-            f"{source.path}, line {list(hosts.values())[1]}: the log has readings of several hosts "
-            f"({', '.join(hosts)}); split it into one log for each host"
-        )
-    if not hosts and not source.problems.list_all():
-        raise PowerLogError(
-            f"{source.path}: an MLPerf log without {_READING} lines, so it is no power log; name "
-            "the file of a node in the directory power/ of the submission"
+            f"{source.path}: an MLPerf log without {_READINGS[0]} lines, so it is no power log; "
+            "name the file of a node in the directory power/ of the submission"
         )
     current, efficiency = _check_conversion(source, conversions)
-    return builder.build(NAME, "UTC", True, current, efficiency)
+    return builder.build(
+        NAME,
+        "UTC",
+        Interval.MEAN_BEFORE,
+        current=current,
+        conversion_efficiency=efficiency,
+        window_ns=tuple(bounds_ns[key] for key in _BOUNDS) if len(bounds_ns) == 2 else None,
+    )
 
 
 def _parse_event(line: str) -> dict[str, Any]:
@@ -75,12 +83,17 @@ def _parse_event(line: str) -> dict[str, Any]:
 
 
 def _parse_reading(number: int, event: dict[str, Any]) -> LogReading:
-    power_w, time_ms = _read_number(event, "value"), _read_number(event, "time_ms")
-    if not FIRST_NS < time_ms * 1e6 < LAST_NS:
-        raise ValueError(f"time_ms {time_ms:.0f}, not in ms since 1970")
+    power_w, time_ns = _read_number(event, "value"), _parse_time_ns(event)
     host = _read_metadata(event).get("host")
     feed = host if isinstance(host, str) and host else _DEFAULT_HOST
-    return LogReading(number, round(time_ms * 1e6), ((feed, POWER),), (power_w,))
+    return LogReading(number, time_ns, ((feed, POWER),), (power_w,), feed)
+
+
+def _parse_time_ns(event: dict[str, Any]) -> int:
+    time_ms = _read_number(event, "time_ms")
+    if not FIRST_NS < time_ms * 1e6 < LAST_NS:
+        raise ValueError(f"time_ms {time_ms:.0f}, not in ms since 1970")
+    return round(time_ms * 1e6)
 
 
 def _parse_conversion(event: dict[str, Any]) -> tuple[str | None, float | None]:

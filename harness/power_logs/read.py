@@ -1,17 +1,16 @@
 """Reads a power log: finds its format, parses it, limits it to a span of time, and checks it."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 from itertools import chain, islice
 from pathlib import Path
-from types import ModuleType
+from typing import TypeVar
 
-import numpy as np
-
-from harness.power_logs import csv_log, mlperf_training, ptd
 from harness.power_logs.builder import LogSource, describe_no_readings
-from harness.power_logs.checks import check
-from harness.power_logs.csv_map import EXAMPLE, read_map
+from harness.power_logs.checks import check, refuse_mixed
+from harness.power_logs.csv_map import read_map
+from harness.power_logs.formats import LogFormat, find_format, get_format
 from harness.power_logs.local_time import (
     LocalClock,
     LocalTimeError,
@@ -19,13 +18,15 @@ from harness.power_logs.local_time import (
     find_zone,
     format_time,
 )
-from harness.power_logs.records import PowerLog, PowerLogError
+from harness.power_logs.records import Interval, LeftOut, PowerLog, PowerLogError, Problems
 from harness.power_logs.text import open_lines
 
-FORMATS: dict[str, ModuleType] = {module.NAME: module for module in (ptd, mlperf_training, csv_log)}
+_T = TypeVar("_T")
 _SNIFFED_LINES = 1_000
-"""A daemon's own log begins with messages."""
 _DECLARE_ZONE = "declare the time zone of the log with --time-zone, such as Europe/Berlin or UTC"
+_DECLARE_START = "state the time 0 of the log with --start, such as 2026-03-04T10:00:00Z"
+MIN_READINGS = 3
+"""Fewer readings show no course of power. A log of changes may have two."""
 
 
 @dataclass(frozen=True)
@@ -39,42 +40,171 @@ class LogRequest:
     begin: str | None = None
     """ISO 8601; readings before it are left out."""
     end: str | None = None
+    start: str | None = None
+    """ISO 8601; the time 0 of elapsed times."""
+    every_s: float | None = None
+    """The interval of a log without times."""
+    rating_w: float | None = None
+    """Rated power of all feeds together."""
 
 
 def read_log(request: LogRequest) -> PowerLog:
     """Read a log and check it. Raises PowerLogError if it cannot be used."""
     zone = _find_zone(request.time_zone)
+    csv_map = None if request.map_path is None else read_map(request.map_path)
     with open_lines(request.path) as lines:
         first_lines = list(islice(lines, _SNIFFED_LINES))
-        csv_map = None if request.map_path is None else read_map(request.map_path)
-        name = request.format
-        if name == "auto":
-            name = (
-                "csv" if csv_map else _find_format(request.path, [text for _, text in first_lines])
+        head = [text for _, text in first_lines]
+        source = LogSource(
+            request.path,
+            chain(first_lines, lines),
+            head,
+            zone,
+            csv_map,
+            start_ns=None if request.start is None else _parse_time("--start", request.start, zone),
+            every_ns=None if request.every_s is None else round(request.every_s * 1e9),
+        )
+        log = _choose_format(request, head).parse(source)
+    return _check(log, request, source, zone)
+
+
+def read_logs(requests: Sequence[LogRequest]) -> PowerLog:
+    """Read logs of one system, such as one of each supply or node, as one log. Feeds of logs with
+    equal names of feeds are headed by the name of the file. Raises PowerLogError if a log cannot be
+    used, or if their times do not fit together."""
+    logs = [read_log(request) for request in requests]
+    if len(logs) == 1:
+        return logs[0]
+    first = logs[0]
+    for request, log in zip(requests, logs, strict=True):
+        for name in ("interval", "elapsed", "time_zone"):
+            ours, theirs = getattr(log, name), getattr(first, name)
+            if ours != theirs:
+                raise PowerLogError(
+                    f"{request.path}: {name} is {_show(ours)}, but that of {requests[0].path} is "
+                    f"{_show(theirs)}; read the logs one by one"
+                )
+    names = [feed for log in logs for feed in log.feeds]
+    series, problems = [], Problems()
+    for request, log in zip(requests, logs, strict=True):
+        prefix = f"{request.path.name} " if len(set(names)) < len(names) else ""
+        series += [part.head_feeds(prefix) for part in log.series]
+        for problem in log.problems.list_all():
+            problems.add(
+                problem.kind, problem.line, f"{request.path.name}: {problem.found}", problem.advice
             )
-        elif csv_map and name != "csv":
-            raise PowerLogError(f"--map declares a CSV log, but --format is {name}; leave out one")
-        source = LogSource(request.path, chain(first_lines, lines), zone, csv_map)
-        log: PowerLog = FORMATS[name].parse(source)
-    limited = _limit(log, request, zone)
-    log = check(limited)
-    _refuse_unusable(log, len(limited), source, name)
-    if log.time_zone is None:
+    left_out = LeftOut(
+        sum(log.left_out.readings for log in logs),
+        sum(log.left_out.used for log in logs),
+        sum(log.left_out.energy_bound_j for log in logs),
+    )
+    return replace(
+        first,
+        format=", ".join(dict.fromkeys(log.format for log in logs)),
+        series=tuple(series),
+        adds=all(log.adds for log in logs),
+        current=_find_common([log.current for log in logs]),
+        conversion_efficiency=_find_common([log.conversion_efficiency for log in logs]),
+        window_ns=_find_common([log.window_ns for log in logs]),
+        left_out=left_out,
+        problems=problems,
+    )
+
+
+def _find_common(values: Sequence[_T]) -> _T | None:
+    return values[0] if len(set(values)) == 1 else None
+
+
+def _show(value: object) -> str:
+    return value.value if isinstance(value, Interval) else str(value)
+
+
+def _check(log: PowerLog, request: LogRequest, source: LogSource, zone: tzinfo | None) -> PowerLog:
+    _refuse_unused_options(log, request)
+    limited = _limit(_crop(log), request, zone)
+    log = check(limited, request.rating_w)
+    _refuse_unusable(log, limited, source)
+    if log.has_local_times and log.time_zone is None:
         log.problems.add(
-            "naive-time", int(log.lines[0]), "times without a time zone", _DECLARE_ZONE
+            "naive-time", int(log.series[0].lines[0]), "times without a time zone", _DECLARE_ZONE
         )
     return log
 
 
-def _refuse_unusable(log: PowerLog, count: int, source: LogSource, name: str) -> None:
-    """Raise PowerLogError if too few of `count` readings are left."""
+def _choose_format(request: LogRequest, head: Sequence[str]) -> LogFormat:
+    """The format that the options name, or that the first lines show. Raises PowerLogError."""
+    has_map = request.map_path is not None
+    if has_map and request.format not in ("auto", "csv"):
+        raise PowerLogError(
+            f"--map declares a CSV log, but --format is {request.format}; leave out one"
+        )
+    if request.format != "auto":
+        return get_format(request.format)
+    return find_format(request.path, head, has_map)
+
+
+def _refuse_unused_options(log: PowerLog, request: LogRequest) -> None:
+    """Raise PowerLogError for an option that the times of the log make meaningless."""
+    # A zone may also be that of --from, --to and --start.
+    bounds = (request.begin, request.end, request.start)
+    if request.time_zone is not None and not log.has_local_times and bounds == (None,) * 3:
+        raise PowerLogError(
+            f"{request.path}: --time-zone {request.time_zone}: the times of this log are no local "
+            "times; leave out the option, and state a clock that is off with --clock-offset of "
+            "attach-power"
+        )
+    if request.start is not None and not log.from_start:
+        raise PowerLogError(
+            f"{request.path}: --start {request.start}: the times of this log do not count from a "
+            "start; leave out the option"
+        )
+
+
+def _refuse_unusable(log: PowerLog, limited: PowerLog, source: LogSource) -> None:
+    """Raise PowerLogError if too few or too many of the readings of `limited` are left out."""
+    count = len(limited)
     if 2 * log.problems.count("impossible-power") > count:
         raise PowerLogError(
             f"{source.path}: most readings are above a megawatt, such as line "
             f"{log.problems.find_first('impossible-power').line}; declare the unit that the log has"
         )
-    if not len(log):
-        raise PowerLogError(describe_no_readings(source, name))
+    if not log.series:
+        raise PowerLogError(describe_no_readings(source, log.format))
+    refuse_mixed(source, limited, log)
+    needed = 2 if log.interval is Interval.UNTIL_NEXT else MIN_READINGS
+    for series in log.series:
+        if len(series) < needed:
+            found = "one reading" if len(series) == 1 else f"{len(series)} readings"
+            raise PowerLogError(
+                f"{source.path}, line {series.lines[0]}: {', '.join(series.feeds)} has {found}, "
+                f"and a log of power needs {needed} at least; their energy is unknown"
+            )
+
+
+def _crop(log: PowerLog) -> PowerLog:
+    """The log without readings outside the measurement that it states."""
+    if log.window_ns is None:
+        return log
+    start_ns, end_ns = log.window_ns
+    inside = [(s.times_ns >= start_ns) & (s.times_ns <= end_ns) for s in log.series]
+    if end_ns <= start_ns or min(int(where.sum()) for where in inside) < MIN_READINGS:
+        log.problems.add(
+            "window-contradicted",
+            0,
+            "power_measurement_start and power_measurement_stop do not enclose the readings",
+            "all readings are used; limit them with --from and --to",
+        )
+        return replace(log, window_ns=None)
+    outside = sum(int((~where).sum()) for where in inside)
+    if outside:
+        log.problems.add(
+            "outside-measurement",
+            0,
+            f"{outside} readings before power_measurement_start or after power_measurement_stop",
+            "they are left out",
+        )
+    series = tuple(s.at(where) for s, where in zip(log.series, inside, strict=True))
+    return replace(log, series=series)
 
 
 def _find_zone(name: str | None) -> tzinfo | None:
@@ -84,54 +214,40 @@ def _find_zone(name: str | None) -> tzinfo | None:
         raise PowerLogError(f"--time-zone: {error}") from None
 
 
-def _find_format(path: Path, first_lines: list[str]) -> str:
-    """The format that the first lines show. Raises PowerLogError."""
-    for line in first_lines:
-        for name, module in FORMATS.items():
-            if module.recognise(line):
-                return name
-    if _is_prometheus_answer(first_lines):
-        raise PowerLogError(
-            f"{path}: an answer of Prometheus; query_range gives values on a grid of times, which "
-            "repeat the readings or miss some. Export the readings themselves as CSV and read them "
-            "with --map"
-        )
-    shown = next((line for line in first_lines if line.strip()), "")
-    raise PowerLogError(
-        f"{path}: the format is unknown; the first line is {shown[:80]!r}. Known are "
-        f"{', '.join(FORMATS)}. A CSV log needs --map MAP.toml, such as\n{EXAMPLE}"
-    )
-
-
-def _is_prometheus_answer(first_lines: list[str]) -> bool:
-    text = "".join(first_lines)[:4096].replace(" ", "")
-    return '"resultType":' in text and '"result":' in text
-
-
 def _limit(log: PowerLog, request: LogRequest, zone: tzinfo | None) -> PowerLog:
     """The readings between the two times of the request. Raises PowerLogError."""
     if request.begin is None and request.end is None:
         return log
+    if log.elapsed:
+        raise PowerLogError(
+            f"{request.path}: --from and --to need the instants of the readings, and the times of "
+            f"this log count from a start that it does not state; {_DECLARE_START}"
+        )
     if log.time_zone is None:
         raise PowerLogError(
             f"{request.path}: --from and --to need the instants of the readings, and the times of "
             f"this log have no time zone; {_DECLARE_ZONE}"
         )
-    inside = np.ones(len(log), dtype=bool)
+    begin_ns, end_ns = log.start_ns, log.end_ns
     if request.begin is not None:
-        inside &= log.times_ns >= _parse_bound("--from", request.begin, zone)
+        begin_ns = _parse_time("--from", request.begin, zone)
     if request.end is not None:
-        inside &= log.times_ns <= _parse_bound("--to", request.end, zone)
-    if not inside.any():
-        first, last = (format_time(int(t), True) for t in (log.times_ns.min(), log.times_ns.max()))
+        end_ns = _parse_time("--to", request.end, zone)
+    limited = [
+        series.at((series.times_ns >= begin_ns) & (series.times_ns <= end_ns))
+        for series in log.series
+    ]
+    if not any(map(len, limited)):
+        first, last = format_time(log.start_ns, True), format_time(log.end_ns, True)
         raise PowerLogError(
             f"{request.path}: no reading between --from and --to; the log has readings from "
             f"{first} to {last}"
         )
-    return log.at(inside)
+    kept = tuple(series for series in limited if len(series))
+    return replace(log, series=kept, begin_ns=None)
 
 
-def _parse_bound(option: str, text: str, zone: tzinfo | None) -> int:
+def _parse_time(option: str, text: str, zone: tzinfo | None) -> int:
     """A time of the command line in ns since 1970. Raises PowerLogError."""
     try:
         moment = datetime.fromisoformat(text)

@@ -25,6 +25,7 @@ _OTHER_ARCHIVES = {
     b"BZh": "a bzip2 file",
     b"\x28\xb5\x2f\xfd": "a Zstandard file",
     b"7z\xbc\xaf": "a 7-Zip archive",
+    b"\x89HDF": "an HDF5 file, such as a profile of Slurm, whose energy sh5util extracts",
 }
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _CONTROL_BYTES = frozenset(range(32)) - frozenset(b"\t\n\r\f\x1b")
@@ -35,7 +36,8 @@ _MAX_CONTROL_SHARE = 0.01
 def open_lines(path: Path) -> Iterator[Iterator[tuple[int, str]]]:
     """Open a log and give its lines with their numbers from 1, without line ends.
 
-    Characters that are not UTF-8 become U+FFFD, so that a damaged line is found by its content.
+    Bytes that are not UTF-8 are read as Windows-1252, which many loggers write, or become U+FFFD. A
+    damaged line is found by its content.
     Raises PowerLogError if the file is no text, is damaged or is too large.
     """
     try:
@@ -70,7 +72,18 @@ def _unpack(path: Path, file: BinaryIO) -> io.TextIOWrapper:
             f"{path}: the file is binary and no log; export the log of the meter as text"
         )
     # Universal line ends: logs from Windows have CRLF, and those of some loggers only CR.
-    return io.TextIOWrapper(buffered, encoding, errors="replace", newline=None)
+    errors = "replace" if encoding == "utf-16" else _AS_WINDOWS_1252
+    return io.TextIOWrapper(buffered, encoding, errors=errors, newline=None)
+
+
+def _read_as_windows_1252(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeDecodeError)
+    wrong = error.object[error.start : error.end]
+    return wrong.decode("cp1252", "replace"), error.end
+
+
+_AS_WINDOWS_1252 = "wattmark-windows-1252"
+codecs.register_error(_AS_WINDOWS_1252, _read_as_windows_1252)
 
 
 def _number_lines(path: Path, stream: io.TextIOWrapper) -> Iterator[tuple[int, str]]:

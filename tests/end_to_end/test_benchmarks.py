@@ -5,6 +5,7 @@ import importlib
 import re
 import runpy
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -89,6 +90,20 @@ def test_hostile_bundles_take_little_time_and_memory() -> None:
     )
     rows = [line.strip("| ").split(" | ") for line in printed.splitlines()[2:]]
     assert [row[4] for row in rows] == ["S111", "S111"]
+
+
+def test_every_power_log_of_mlperf_is_read_or_refused_with_a_reason(tmp_path: Path) -> None:
+    data = ROOT / "tests/harness/power_logs/data"
+    names = {"ptd_torn.txt": "spl.txt", "training_node_0.txt.gz": "power/node_0.txt.gz"}
+    for name, path in names.items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        shutil.copy(data / name, tmp_path / path)
+    (tmp_path / "ptd_logs.txt").write_text("SPEC PTDaemon Tool\n")
+    printed = run_benchmark("node_power/mlperf_power_logs.py", tmp_path)
+    assert "read     power/node_0.txt.gz: mlperf-training, 211 readings of 1 feeds" in printed
+    assert "read     spl.txt: ptd, 12 readings of 3 feeds" in printed
+    assert "refused  ptd_logs.txt: a log of PTDaemon without readings; take spl.txt" in printed
+    assert printed.endswith("2 read, 1 refused, 0 failed\n")
 
 
 def test_page_of_forgeries_has_the_strategies_of_the_script(

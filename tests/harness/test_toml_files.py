@@ -7,7 +7,7 @@ import pytest
 
 from harness.power.meter_access import list_access
 from harness.power.source import MeterError
-from harness.power_logs.attaching.meter_file import _read_table
+from harness.power_logs.attaching.meter_file import read_tables
 from harness.power_logs.csv_map import read_map
 from harness.power_logs.records import PowerLogError
 from harness.run.plan import PlanError
@@ -17,7 +17,7 @@ READERS: list[tuple[Callable[[Path], object], type[Exception]]] = [
     (read_description, PlanError),
     (list_access, MeterError),
     (read_map, PowerLogError),
-    (_read_table, PowerLogError),
+    (lambda path: read_tables(path, 1), PowerLogError),
 ]
 NESTED = b"name = " + b"[" * 5000
 

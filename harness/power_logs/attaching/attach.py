@@ -4,15 +4,17 @@ import copy
 import csv
 import io
 import shutil
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from harness.power_logs.attaching.meter_file import add_meter
+from harness.power_logs.attaching.meter_file import add_meter, read_tables
 from harness.power_logs.attaching.placement import PlacedClock, StatedClock, place_clock
 from harness.power_logs.attaching.replace import replace_directory
-from harness.power_logs.read import LogRequest, read_log
+from harness.power_logs.integrals import hold_backwards
+from harness.power_logs.read import LogRequest, read_logs
 from harness.power_logs.records import (
     CURRENT,
     ENERGY,
@@ -76,34 +78,41 @@ class Attached:
 
 
 def attach(
-    directory: Path, request: LogRequest, meter_path: Path, stated: StatedClock | None
+    directory: Path, requests: Sequence[LogRequest], meter_path: Path, stated: StatedClock | None
 ) -> Attached:
-    """Add the log of `request` to the bundle in `directory`, with its meter and the figures of the
-    nodes. The bundle is replaced in one step.
+    """Add the logs of `requests` to the bundle in `directory`, with their meters and the figures of
+    the nodes. The meter file describes one meter for all logs, or one for each. The bundle is
+    replaced in one step.
 
     Raises PowerLogError if the bundle is signed, altered or has node power, and if the log cannot
     be placed. Raises OSError if the bundle cannot be written. The bundle then stays as it was.
     """
     files, evidence = _read_bundle(directory)
     bundle = Bundle(directory, (), evidence)
-    log = read_log(request)
-    if log.time_zone is None:
-        raise PowerLogError(
-            f"{request.path}: the times of this log have no time zone, so it cannot be placed; "
-            "declare it with --time-zone, such as Europe/Berlin or UTC"
-        )
-    if len(log) < 2:
-        raise PowerLogError(f"{request.path}: the log has one reading; a run needs a series")
-    system, meter = add_meter(bundle.system, log, meter_path)
-    nodes = list(dict.fromkeys(feed.node for feed in meter.feeds))
-    clocks = tuple(place_clock(bundle, log, meter, node, stated) for node in nodes)
-    samples = _make_samples(bundle, log, meter, clocks)
+    tables = read_tables(meter_path, len(requests))
+    groups = [requests] if len(tables) == 1 else [[request] for request in requests]
+    system = bundle.system
+    clocks: list[PlacedClock] = []
+    samples: list[NodeSample] = []
+    problems: list[LogProblem] = []
+    result: Json = {**copy.deepcopy(bundle.result), "node_sampling": [], "node_clocks": []}
+    for table, group in zip(tables, groups, strict=True):
+        log = _read_placeable(group)
+        problems += log.problems.list_all()
+        system, meter = add_meter(system, log, table, meter_path)
+        nodes = list(dict.fromkeys(feed.node for feed in meter.feeds))
+        placed = [place_clock(bundle, log, meter, node, stated) for node in nodes]
+        of_meter = _make_samples(bundle, log, meter, placed)
+        _add_to_result(result, meter, placed, of_meter)
+        clocks += placed
+        samples += of_meter
+    samples.sort(key=lambda sample: sample.read_ns)
     attached = replace(
         evidence,
         system=system,
-        result=_add_to_result(bundle.result, log, meter, clocks, samples),
+        result=result,
         node_samples=_make_table(samples),
-        node_log=_read_text(request.path),
+        node_log=_read_texts([request.path for request in requests]),
     )
     mean_power_w = _add_figures(attached, directory)
     encoded = encode_evidence(attached)
@@ -114,7 +123,24 @@ def attach(
     shutil.rmtree(draft, ignore_errors=True)
     write_files(contents, draft)
     replace_directory(draft, directory)
-    return Attached(meter.id, len(samples), clocks, mean_power_w, log.problems.list_all())
+    meters = [meter["id"] for meter in system["meters"]]
+    return Attached(", ".join(meters), len(samples), tuple(clocks), mean_power_w, tuple(problems))
+
+
+def _read_placeable(requests: Sequence[LogRequest]) -> PowerLog:
+    """The logs of a meter as one, if its times are instants. Raises PowerLogError."""
+    log = hold_backwards(read_logs(requests))
+    if log.elapsed:
+        raise PowerLogError(
+            f"{requests[0].path}: the times of this log count from a start that it does not state, "
+            "so it cannot be placed; state the time 0 of the log with --start"
+        )
+    if log.time_zone is None:
+        raise PowerLogError(
+            f"{requests[0].path}: the times of this log have no time zone, so it cannot be placed; "
+            "declare it with --time-zone, such as Europe/Berlin or UTC"
+        )
+    return log
 
 
 def _read_bundle(directory: Path) -> tuple[Files, Evidence]:
@@ -159,20 +185,21 @@ def _read_bundle(directory: Path) -> tuple[Files, Evidence]:
 
 
 def _make_samples(
-    bundle: Bundle, log: PowerLog, meter: MeterDeclaration, clocks: tuple[PlacedClock, ...]
+    bundle: Bundle, log: PowerLog, meter: MeterDeclaration, clocks: Sequence[PlacedClock]
 ) -> list[NodeSample]:
-    """The readings around those of the accelerators, in the order of their times."""
+    """The readings around those of the accelerators."""
     offsets_ns = {clock.node: clock.offset_ns for clock in clocks}
     read_ns = bundle.samples.ints("read_ns")
     outside_ns = round(OUTSIDE_S * 1e9)
     samples = []
     for feed in meter.feeds:
         of_node = read_ns[bundle.samples.text("node").equals(feed.node)]
-        times_ns = log.times_ns + offsets_ns[feed.node]
+        series = log.find_series(feed.feed)
+        times_ns = series.times_ns + offsets_ns[feed.node]
         # No clock was below 0 when the run was measured, but that of a log before the boot is.
         first_ns = max(int(of_node.min()) - outside_ns, 0)
         inside = (times_ns >= first_ns) & (times_ns <= int(of_node.max()) + outside_ns)
-        near = log.at(inside)
+        near = series.at(inside)
         columns = {_FIELDS[q]: near.columns[f, q] for f, q in near.columns if f == feed.feed}
         scales = {_FIELDS[quantity]: scale for quantity, scale in _MILLI.items()}
         for row, stamp_ns in enumerate(near.times_ns.tolist()):
@@ -186,7 +213,7 @@ def _make_samples(
             samples.append(
                 NodeSample(time_ns, time_ns, time_ns, feed.node, meter.id, feed.feed, reading)
             )
-    return sorted(samples, key=lambda sample: sample.read_ns)
+    return samples
 
 
 def _make_table(samples: list[NodeSample]) -> Table:
@@ -207,18 +234,20 @@ def _make_table(samples: list[NodeSample]) -> Table:
 
 def _add_to_result(
     result: Json,
-    log: PowerLog,
     meter: MeterDeclaration,
-    clocks: tuple[PlacedClock, ...],
+    clocks: Sequence[PlacedClock],
     samples: list[NodeSample],
-) -> Json:
-    """result.json with how the meter was read and how its clock is placed."""
-    sampling = []
+) -> None:
+    """Add to result.json how a meter was read and how its clock is placed."""
     for clock in clocks:
-        times_ns = {sample.read_ns for sample in samples if sample.node == clock.node}
-        span_ms = (max(times_ns) - min(times_ns)) / 1e6
-        due = round(span_ms / meter.interval_ms) + 1
-        sampling.append(
+        by_feed: dict[str, list[int]] = {}
+        for sample in samples:
+            if sample.node == clock.node:
+                by_feed.setdefault(sample.feed, []).append(sample.read_ns)
+        # Feeds with times of their own: the one with the fewest readings.
+        times_ns = min(by_feed.values(), key=len)
+        due = round((times_ns[-1] - times_ns[0]) / 1e6 / meter.interval_ms) + 1
+        result["node_sampling"].append(
             {
                 "meter": meter.id,
                 "node": clock.node,
@@ -227,17 +256,15 @@ def _add_to_result(
                 "missed": max(due - len(times_ns), 0),
             }
         )
-    placed = [
-        {
-            "meter": meter.id,
-            "node": clock.node,
-            "offset_ns": clock.offset_ns,
-            "bound_ns": clock.bound_ns,
-            "source": clock.source,
-        }
-        for clock in clocks
-    ]
-    return {**copy.deepcopy(result), "node_sampling": sampling, "node_clocks": placed}
+        result["node_clocks"].append(
+            {
+                "meter": meter.id,
+                "node": clock.node,
+                "offset_ns": clock.offset_ns,
+                "bound_ns": clock.bound_ns,
+                "source": clock.source,
+            }
+        )
 
 
 def _add_figures(evidence: Evidence, directory: Path) -> float:
@@ -252,14 +279,19 @@ def _add_figures(evidence: Evidence, directory: Path) -> float:
     return figures.headline.mean_power_w.mean
 
 
-def _read_text(path: Path) -> str:
-    """The text of the log as it is. Raises PowerLogError if a bundle cannot hold it."""
-    with open_lines(path) as lines:
-        text = "".join(f"{line}\n" for _, line in lines)
+def _read_texts(paths: Sequence[Path]) -> str:
+    """The text of the logs as it is; several are headed by their names. Raises PowerLogError if a
+    bundle cannot hold it."""
+    text = ""
+    for path in paths:
+        if len(paths) > 1:
+            text += f"==> {path.name} <==\n"
+        with open_lines(path) as lines:
+            text += "".join(f"{line}\n" for _, line in lines)
     is_long = text.count("\n") > MAX_LOG_LINES
     if is_long or len(text.encode()) > MAX_UNPACKED_BYTES[NODE_LOG_FILE]:
         raise PowerLogError(
-            f"{path}: the log is too long for a bundle, which holds {MAX_LOG_LINES} lines of a "
-            "log; cut it to the time of the run"
+            f"{paths[0]}: the log is too long for a bundle, which holds {MAX_LOG_LINES} lines of "
+            "logs; cut it to the time of the run"
         )
     return text

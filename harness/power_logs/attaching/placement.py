@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
+from harness.power_logs.integrals import sum_feeds
 from harness.power_logs.local_time import format_time
-from harness.power_logs.records import POWER, PowerLog, PowerLogError
+from harness.power_logs.records import PowerLog, PowerLogError
 from rules.bundle import Bundle
 from rules.declarations.system import MeterDeclaration
 from rules.metrics.energy import Trace
@@ -59,9 +58,13 @@ def place_clock(
     traces = _find_traces(bundle, node)
     _check_overlap(bundle, log, offset_ns, traces)
     feeds = [feed.feed for feed in meter.feeds if feed.node == node]
+    together = sum_feeds(log.select(feeds))
+    if together is None:
+        raise PowerLogError(f"the feeds {', '.join(feeds)} of the log have no time in common")
+    times_ns, power_w = together
     readings = MeterReadings(
-        log.times_ns + offset_ns,
-        np.sum([log.columns[feed, POWER] for feed in feeds], axis=0),
+        times_ns + offset_ns,
+        power_w,
         (meter.averaging_ms or 0.0) / 1e3,
         (meter.stamp_resolution_ms or 0.0) / 1e3,
     )
@@ -114,10 +117,10 @@ def _check_overlap(bundle: Bundle, log: PowerLog, offset_ns: int, traces: list[T
     slack_ns = round(SEARCH_S * 1e9)
     start_ns = min(trace.zero_ns for trace in traces) - offset_ns
     end_ns = max(trace.zero_ns + round(trace.read_s[-1] * 1e9) for trace in traces) - offset_ns
-    if log.times_ns[0] > start_ns + slack_ns or log.times_ns[-1] < end_ns - slack_ns:
+    if log.start_ns > start_ns + slack_ns or log.end_ns < end_ns - slack_ns:
         log_span, run_span = (
             f"from {format_time(int(first), True)} to {format_time(int(last), True)}"
-            for first, last in ((log.times_ns[0], log.times_ns[-1]), (start_ns, end_ns))
+            for first, last in ((log.start_ns, log.end_ns), (start_ns, end_ns))
         )
         raise PowerLogError(
             f"the log has readings {log_span}, and {bundle.path} was measured {run_span} by the "

@@ -2,6 +2,7 @@
 
 import copy
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -140,6 +141,112 @@ def test_training_log_in_direct_current_brings_its_conversion_loss(tmp_path, met
     assert evidence.result["node_clocks"][0]["bound_ns"] >= 500_000_000
     figures, truth = evidence.result["node"], metered.result["node"]
     assert figures["mean_power_w"]["mean"] == pytest.approx(truth["mean_power_w"]["mean"], rel=5e-3)
+
+
+def write_outlets(metered, gap_s: float = 0.005) -> list[str]:
+    """The readings of two outlets as rows of one table, one right after the other."""
+    lines = ["t,outlet,p"]
+    for stamp_ns, rows in metered.node_samples.groupby("meter_ns", sort=True):
+        for number, row in enumerate(rows.sort_values("feed").itertuples()):
+            time_s = stamp_ns / 1e9 + number * gap_s
+            lines.append(f"{time_s:.3f},{'AB'[number]},{row.power_mw / 1e3:.3f}")
+    return lines
+
+
+OUTLETS_MAP = """
+interval = "mean-before"
+[time]
+column = "t"
+format = "unix"
+unit = "s"
+[power]
+column = "p"
+unit = "W"
+"""
+
+
+def test_outlets_in_one_table_are_feeds_or_are_refused(tmp_path, metered):
+    """Two outlets read as one would give the node half of its power."""
+    bundle, lines = make_bundle(tmp_path), write_outlets(metered)
+    (tmp_path / "map.toml").write_text(OUTLETS_MAP)
+    refused = attach(bundle, "\n".join(lines), "--map", str(tmp_path / "map.toml"))
+    assert refused.exit_code == 1 and '[key] column = "outlet"' in refused.output
+    (tmp_path / "map.toml").write_text(OUTLETS_MAP + '[key]\ncolumn = "outlet"\n')
+    result = attach(bundle, "\n".join(lines), "--map", str(tmp_path / "map.toml"))
+    assert result.exit_code == 0, result.output
+    evidence, _ = read_evidence(read_files(bundle))
+    assert [feed["feed"] for feed in evidence.system["meters"][0]["feeds"]] == ["A", "B"]
+    assert evidence.result["node_sampling"][0]["missed"] == 0
+    figures, truth = evidence.result["node"], metered.result["node"]
+    assert figures["mean_power_w"]["mean"] == pytest.approx(truth["mean_power_w"]["mean"], rel=2e-3)
+    assert judge_without_signature(bundle) == judge_without_signature(
+        make_bundle(tmp_path / "without")
+    )
+
+
+def write_outlet_logs(tmp_path: Path, metered) -> list[Path]:
+    lines = write_outlets(metered, gap_s=0.0)
+    (tmp_path / "map.toml").write_text(OUTLETS_MAP)
+    paths = []
+    for outlet in "AB":
+        paths.append(tmp_path / f"{outlet}.csv")
+        rows = [line for line in lines if f",{outlet}," in line]
+        paths[-1].write_text("\n".join(["t,outlet,p", *rows]) + "\n")
+    return paths
+
+
+@pytest.mark.parametrize("several", [False, True], ids=["one-meter", "a-meter-each"])
+def test_log_of_each_supply_adds_to_the_node(tmp_path, metered, several):
+    bundle, paths = make_bundle(tmp_path), write_outlet_logs(tmp_path, metered)
+    meter = METER + METER.replace("wt1800", "wt1801") if several else METER
+    (tmp_path / "meter.toml").write_text(meter)
+    arguments = [*map(str, (bundle, *paths)), "--meter-file", str(tmp_path / "meter.toml")]
+    result = CliRunner().invoke(
+        main, ["attach-power", *arguments, "--map", str(tmp_path / "map.toml")]
+    )
+    assert result.exit_code == 0, result.output
+    evidence, problems = read_evidence(read_files(bundle))
+    assert evidence is not None and not problems
+    assert len(evidence.system["meters"]) == 1 + several
+    assert len(evidence.result["node_clocks"]) == 1 + several
+    figures, truth = evidence.result["node"], metered.result["node"]
+    assert figures["mean_power_w"]["mean"] == pytest.approx(truth["mean_power_w"]["mean"], rel=2e-3)
+    assert evidence.node_log.startswith("==> A.csv <==\n") and "==> B.csv <==" in evidence.node_log
+    assert judge_without_signature(bundle) == judge_without_signature(
+        make_bundle(tmp_path / "without")
+    )
+
+
+def test_log_with_elapsed_times_needs_its_start(tmp_path, metered):
+    bundle = make_bundle(tmp_path)
+    (tmp_path / "map.toml").write_text(OUTLETS_MAP)
+    start_s = int(metered.node_samples["meter_ns"].min() // 10**9)
+    lines = ["t,p"]
+    for stamp_ns, rows in metered.node_samples.groupby("meter_ns", sort=True):
+        lines.append(f"{stamp_ns / 1e9 - start_s:.3f},{rows['power_mw'].sum() / 1e3}")
+    text, options = "\n".join(lines), ("--map", str(tmp_path / "map.toml"))
+    refused = attach(bundle, text, *options)
+    assert refused.exit_code == 1 and "state the time 0 of the log with --start" in refused.output
+    start = datetime.fromtimestamp(start_s, UTC).isoformat()
+    result = attach(bundle, text, *options, "--start", start)
+    assert result.exit_code == 0, result.output
+
+
+def test_log_of_changes_gives_the_energy_of_held_powers(tmp_path, metered):
+    """Each power stands at the beginning of its interval, and not at the end."""
+    bundle = make_bundle(tmp_path)
+    (tmp_path / "map.toml").write_text(OUTLETS_MAP.replace("mean-before", "until-next"))
+    lines, last_w = ["t,p"], None
+    for stamp_ns, rows in metered.node_samples.groupby("meter_ns", sort=True):
+        power_w = round(rows["power_mw"].sum() / 1e3)
+        if power_w != last_w:
+            lines.append(f"{stamp_ns / 1e9 - 1:.3f},{power_w}")
+        last_w = power_w
+    result = attach(bundle, "\n".join(lines), "--map", str(tmp_path / "map.toml"))
+    assert result.exit_code == 0, result.output
+    evidence, _ = read_evidence(read_files(bundle))
+    figures, truth = evidence.result["node"], metered.result["node"]
+    assert figures["mean_power_w"]["mean"] == pytest.approx(truth["mean_power_w"]["mean"], rel=2e-3)
 
 
 TWO_NODES = 'feeds = [{feed = "Ch1", node = "node0"}, {feed = "Ch2", node = "node7"}]'

@@ -62,40 +62,47 @@ def test_columns_units_and_offsets_are_those_of_the_map(tmp_path):
         "10,5;2,3;28.07.2025 08:14:05;230;10000;100",
         "",
         '10,5;"2,5";28.07.2025 08:14:07;230;10869,565;100',
+        "10,5;2,3;28.07.2025 08:14:09;230;10000;100",
     )
-    assert log.power_w.tolist() == [2300, 2500] and log.feeds == ["psu1"]
-    assert log.columns["psu1", "energy_j"][0] == pytest.approx(37.8e6)
+    assert log.series[0].power_w.tolist() == [2300, 2500, 2300] and log.feeds == ["psu1"]
+    assert log.series[0].columns["psu1", "energy_j"][0] == pytest.approx(37.8e6)
     summary = summarise(log)
-    assert summary.start == "2025-07-28T06:14:05.000Z" and summary.energy_j == 4800
+    assert summary.start == "2025-07-28T06:14:05.000Z" and summary.total.energy_j == 9600
     assert not summary.problems
 
 
 @pytest.mark.parametrize(
     ("unit", "times"),
     [
-        ("s", ("1745514104.25", "1745514105.25")),
-        ("ms", ("1745514104250", "1745514105250.0")),
-        ("us", ("1745514104250000", "1745514105250000")),
-        ("ns", ("1745514104250000000", "1745514105250000000")),
+        ("s", ("1745514104.25", "1745514105.25", "1.74551410625e9")),
+        ("ms", ("1745514104250", "1745514105250.0", "1745514106250")),
+        ("us", ("1745514104250000", "1745514105250000", "1745514106250000.5")),
+        ("ns", ("1745514104250000000", "1745514105250000000", "1745514106250000000")),
     ],
 )
 def test_unix_times_of_each_unit_are_exact(tmp_path, unit, times):
     rows = [f"{time},5{i}" for i, time in enumerate(times)]
     log = read_csv(tmp_path, UNIX_MAP.format(unit=unit), "time,power", *rows)
-    assert log.times_ns.tolist() == [1_745_514_104_250_000_000, 1_745_514_105_250_000_000]
+    first_ns = 1_745_514_104_250_000_000
+    steps_ns = [0, 10**9, 2 * 10**9 + 500 * (unit == "us")]
+    assert log.series[0].times_ns.tolist() == [first_ns + step_ns for step_ns in steps_ns]
 
 
 def test_unix_time_in_another_unit_is_reported(tmp_path):
     rows = ["time,power", "1745514104,5", "1745514105000,6", "9999999999999,7"]
+    rows += ["1745514106000,8", "1745514107000,9"]
     log = read_csv(tmp_path, UNIX_MAP.format(unit="ms"), *rows)
-    assert [p.line for p in log.problems.list_all()] == [2, 4] and len(log) == 1
+    assert [p.line for p in log.problems.list_all()] == [2, 4] and len(log) == 3
 
 
 def test_mean_and_instant_readings_differ_in_energy(tmp_path):
     rows = ["time,power", "2025-01-01T00:00:00Z,100", "2025-01-01T00:00:10+00:00,300"]
-    assert summarise(read_csv(tmp_path, MAP, *rows)).energy_j == 3000
-    instant = MAP.replace("mean-before", "instant")
-    assert summarise(read_csv(tmp_path, instant, *rows)).energy_j == 2000
+    rows.append("2025-01-01T00:00:20Z,400")
+    energies_j = {}
+    for interval in ("mean-before", "instant", "until-next"):
+        csv_map = MAP.replace("mean-before", interval)
+        energies_j[interval] = summarise(read_csv(tmp_path, csv_map, *rows)).total.energy_j
+    assert energies_j == {"mean-before": 7000, "instant": 5500, "until-next": 4000}
 
 
 ENERGY_MAP = MAP + '[energy]\ncolumn = "energy"\nunit = "Wh"\n'
@@ -158,10 +165,10 @@ def test_counter_that_falls_is_a_problem_and_not_compared(tmp_path):
     assert (problem.kind, problem.line) == ("energy-falls", 102)
 
 
-def test_local_times_need_a_declared_zone(tmp_path):
-    rows = ["time,power", "2025-01-01 00:00:00,100"]
-    with pytest.raises(PowerLogError, match=r"no time zone; declare it with time\.zone in .*map"):
-        read_csv(tmp_path, MAP, *rows)
+def test_local_times_without_a_declared_zone_are_a_problem(tmp_path):
+    rows = ["time,power", *(f"2025-01-01 00:00:0{i},10{i}" for i in range(3))]
+    (problem,) = read_csv(tmp_path, MAP, *rows).problems.list_all()
+    assert problem.kind == "naive-time"
     log = read_csv(tmp_path, MAP, *rows, time_zone="+02:00")
     assert summarise(log).start == "2024-12-31T22:00:00.000Z"
     zoned = MAP.replace('format = "iso"', 'format = "iso"\nzone = "UTC"')
@@ -172,6 +179,7 @@ def test_local_times_need_a_declared_zone(tmp_path):
 def test_doubled_hour_is_reported(tmp_path):
     zoned = MAP.replace('format = "iso"', 'format = "iso"\nzone = "America/New_York"')
     rows = [f"2025-11-02 {clock},1{i}" for i, clock in enumerate(("00:59:59", "01:00:00", "02:00"))]
+    rows += ["2025-11-02 02:00:01,13", "2025-11-02 02:00:02,14"]
     log = read_csv(tmp_path, zoned, "time,power", *rows)
     first = log.problems.list_all()[0]
     assert (first.kind, first.line) == ("ambiguous-time", 3)
@@ -200,10 +208,13 @@ def test_damaged_row_is_reported_and_skipped(tmp_path, row, kind, found):
     assert len(log) == 4
 
 
+ROWS = ("5.5,1745514104", "6.5,1745514105", "5.5,1745514106")
+
+
 def test_file_without_header_has_numbered_columns(tmp_path):
     csv_map = UNIX_MAP.format(unit="s").replace('"time"', "2").replace('"power"', "1")
-    log = read_csv(tmp_path, "header = false\n" + csv_map, "5.5,1745514104", "6.5,1745514105")
-    assert log.power_w.tolist() == [5.5, 6.5]
+    log = read_csv(tmp_path, "header = false\n" + csv_map, *ROWS)
+    assert log.series[0].power_w.tolist() == [5.5, 6.5, 5.5]
     with pytest.raises(PowerLogError, match=r"time\.column: found 2, but line 1 of .* has 1"):
         read_csv(tmp_path, "header = false\n" + csv_map, "5.5")
 
@@ -218,8 +229,8 @@ def test_file_without_header_has_numbered_columns(tmp_path):
         (MAP + "colour = 1", r"power\.colour: found 1, expected one of the keys"),
         ("colour = 1" + MAP, "colour: found 1, expected one of the keys"),
         (MAP.replace('"W"', '"watt"'), r"power\.unit: found 'watt', expected one of 'W'"),
-        (MAP.replace('unit = "W"', ""), r"power\.unit: found nothing"),
-        (MAP.replace('"iso"', '"%H:%M:%S"'), r"time\.format: found '%H:%M:%S'"),
+        (MAP.replace('"iso"', '"%d.%m.%Y"'), r"time\.format: found '%d.%m.%Y'"),
+        (MAP.replace('"iso"', '"%I:%M:%S"'), r"time\.format: found '%I:%M:%S'"),
         (MAP.replace('"iso"', '"unix"'), r"time\.unit: found nothing, expected one of 's'"),
         (MAP.replace('"iso"', '"iso"\nunit = "s"'), r"time\.unit: found 's', expected no unit"),
         (MAP.replace('"iso"', '"iso"\nzone = "Mars"'), r"time\.zone: 'Mars' is no time zone"),
@@ -238,8 +249,9 @@ def test_bad_map_is_refused_with_file_and_key(tmp_path, csv_map, message):
 
 
 def test_byte_order_mark_is_no_part_of_the_first_column(tmp_path):
-    log = read_csv(tmp_path, "\ufeff" + MAP, "\ufefftime,power", "2025-01-01T00:00:00Z,5.5")
-    assert log.power_w.tolist() == [5.5]
+    rows = [f"2025-01-01T00:00:0{i}Z,5.{i}" for i in range(3)]
+    log = read_csv(tmp_path, "\ufeff" + MAP, "\ufefftime,power", *rows)
+    assert log.series[0].power_w.tolist() == [5.0, 5.1, 5.2]
 
 
 def test_csv_without_map_is_refused_with_an_example(tmp_path):

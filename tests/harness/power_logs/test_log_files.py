@@ -65,7 +65,7 @@ def test_line_ends_marks_and_compression_do_not_matter(tmp_path, content):
         (
             b'{"status":"success","data":{"resultType": "matrix","result":['
             + b'[1745514104,"1"],' * 10_000,
-            "an answer of Prometheus; query_range",
+            "a document that is no valid JSON or has no end",
         ),
     ],
     # The default ids contain the bytes.
@@ -105,17 +105,27 @@ def test_zero_bytes_after_a_crash_are_a_torn_line(tmp_path):
 
 def test_command_refuses_in_one_line_without_traceback(tmp_path):
     path = tmp_path / "log.txt"
-    path.write_bytes(b"hello\n")
+    path.write_bytes(b"Time,hello,Watts,1\n")
     result = CliRunner().invoke(main, ["power-log", str(path), "--format", "ptd"])
     assert result.exit_code == 1
-    assert result.output == f"Error: {path}: no line is a whole reading of the format ptd\n"
+    assert result.output == (
+        f"Error: {path}: no line is a whole reading of the format ptd (line 1: the time 'hello', "
+        "not like MM-DD-YYYY HH:MM:SS.mmm)\n"
+    )
+
+
+LONG = [
+    b"Time,12-23-2020 %02d:%02d:%02d.500,Watts,%d.0,Volts,210.0,Amps,5.5,PF,0.98\n"
+    % (second // 3600, second // 60 % 60, second % 60, 1100 + second % 7)
+    for second in range(10_000)
+]
 
 
 def test_many_problems_of_a_kind_are_counted_and_not_all_listed(tmp_path):
     lines = TORN.splitlines(keepends=True)
-    log = read_bytes(tmp_path, lines[1] + lines[3] * 1000)
+    log = read_bytes(tmp_path, b"".join(LONG) + lines[3] * 1000)
     problems = [p for p in log.problems.list_all() if p.kind == "torn-line"]
-    assert len(problems) == 21 and problems[-1].found == "980 more after line 21, not listed"
+    assert len(problems) == 21 and problems[-1].found == "980 more after line 10020, not listed"
 
 
 def test_hundred_megabytes_are_read_in_bounded_time_and_memory(tmp_path):

@@ -35,8 +35,8 @@ def readings(count: int = 4, **metadata: Any) -> list[str]:
 def test_direct_current_and_conversion_are_stated(tmp_path):
     log = read_lines(tmp_path, CONVERSION, *readings())
     assert (log.current, log.conversion_efficiency) == ("dc", 0.96)
-    assert log.power_w.tolist() == [1000.5, 1001.5, 1002.5, 1003.5]
-    assert summarise(log).energy_j == 1001.5 + 1002.5 + 1003.5
+    assert log.series[0].power_w.tolist() == [1000.5, 1001.5, 1002.5, 1003.5]
+    assert summarise(log).total.energy_j == 1001.5 + 1002.5 + 1003.5
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_prefixes_text_numbers_and_other_events_are_read(tmp_path):
     lines = [f"0: {line}" for line in readings()]
     lines[1] = event("power_reading", "1500.25", "1745514105000.5")
     log = read_lines(tmp_path, "starting", event("run_start", None), CONVERSION, *lines)
-    assert log.power_w[1] == 1500.25 and len(log) == 4
+    assert log.series[0].power_w[1] == 1500.25 and len(log) == 4
     assert not log.problems.list_all()
 
 
@@ -82,12 +82,15 @@ def test_torn_event_is_reported_and_skipped(tmp_path, line, found):
     assert (problem.kind, problem.line) == ("torn-line", 6) and found in problem.found
 
 
-def test_several_hosts_are_refused(tmp_path):
-    lines = [*readings(2, host="node_0"), *readings(2, host="node_1")]
-    with pytest.raises(PowerLogError, match=r"line 3: .*several hosts \(node_0, node_1\); split"):
-        read_lines(tmp_path, *lines)
+def test_hosts_are_feeds_with_times_of_their_own(tmp_path):
+    lines = [*readings(4, host="node_0"), *readings(3, host="node_1")]
+    log = read_lines(tmp_path, CONVERSION, *lines)
+    assert log.feeds == ["node_0", "node_1"] and not log.problems.list_all()
+    total = summarise(log).total
+    # In the 2 s that both have readings of: 1001.5 and 1002.5 W, twice.
+    assert (total.duration_s, total.energy_j) == (2.0, 2 * (1001.5 + 1002.5))
 
 
 def test_log_without_power_readings_is_refused(tmp_path):
     with pytest.raises(PowerLogError, match="without power_reading lines"):
-        read_lines(tmp_path, event("run_start", None), event("interconnect_power_est", 5))
+        read_lines(tmp_path, event("run_start", None), event("run_stop", None))

@@ -90,9 +90,9 @@ def attach(bundle: Path, log: str | bytes, *options: str, meter: str = METER) ->
     log_path, meter_path = bundle.parent / "spl.txt", bundle.parent / "meter.toml"
     log_path.write_bytes(log if isinstance(log, bytes) else log.encode())
     meter_path.write_text(meter)
-    zone = (
-        () if "--time-zone" in options or "--map" in options else ("--time-zone", "Europe/Berlin")
-    )
+    # Only the times of PTDaemon are local.
+    is_local = log_path.read_bytes().startswith((b"Time,", b"\x1f\x8b"))
+    zone = ("--time-zone", "Europe/Berlin") if is_local and "--time-zone" not in options else ()
     arguments = [str(bundle), str(log_path), "--meter-file", str(meter_path), *zone, *options]
     return CliRunner().invoke(main, ["attach-power", *arguments])
 
