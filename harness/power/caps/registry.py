@@ -125,8 +125,9 @@ def unregister_boards(journal: Journal, path: Path, uuids: Collection[str] | Non
                 uuid in named or _read_copy(link) is not None if uuids is None else uuid in uuids
             )
             if is_meant and _is_registration_of(journal, path, link):
-                _copy_of(link).unlink(missing_ok=True)
+                # The copy last: a registered board has one, whenever this process is killed.
                 link.unlink()
+                _copy_of(link).unlink(missing_ok=True)
 
 
 def _is_registration_of(journal: Journal, path: Path, link: Path) -> bool:

@@ -90,6 +90,23 @@ def test_restore_uses_the_copy_on_the_host_where_the_journal_is_lost_damaged_or_
     assert node.limits == AS_FOUND
 
 
+def test_a_registered_board_has_a_copy_at_every_moment(node, monkeypatch):
+    """A kill at any of these moments must leave a copy of a journal that is damaged later."""
+    without_copy, removed = [], []
+    unlink = Path.unlink
+
+    def unlink_and_look(path: Path, missing_ok: bool = False) -> None:
+        unlink(path, missing_ok)
+        removed.append(path.name)
+        names = list_registered(node)
+        links = [name for name in names if not name.endswith(".json")]
+        without_copy.extend(name for name in links if f"{name}.json" not in names)
+
+    with applied_cap(node.plan()):
+        monkeypatch.setattr(Path, "unlink", unlink_and_look)
+    assert {A, B, f"{A}.json", f"{B}.json"} <= {*removed} and not without_copy
+
+
 def test_no_run_starts_beside_a_damaged_journal_and_restore_is_named(node):
     cut_power(node)
     truncate(node.journal)
