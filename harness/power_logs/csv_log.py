@@ -304,18 +304,20 @@ class _TableReader:
             raise PowerLogError(
                 f"{self._source.path}: the rows come in groups of {size}, which follow each other "
                 "at once; if they are of several feeds, declare the column that names the feed as "
-                f'[key] in the map; if all are of one feed, declare feed = "NAME" in the map'
+                '[key] in the map; if all are of one feed, declare feed = "NAME" in the map'
             )
 
     def _list_twins(self, row: _Row) -> list[int]:
         """Columns that are named like those of the power, such as `gpu:1` beside `gpu:0`."""
+        if not self._map.header:
+            return []
         powers = {row.header[index] for index, table, _ in row.values if table == "power"}
         shapes = {_DIGITS.sub("#", name) for name in powers if _DIGITS.search(name)}
         return [i for i in row.unused if _DIGITS.sub("#", row.header[i]) in shapes]
 
     def _report_unused(self, row: _Row) -> None:
         names = [row.header[index] for index in self._list_twins(row)]
-        if self._map.header and names:
+        if names:
             self._source.problems.add(
                 "unused-columns",
                 0,

@@ -119,6 +119,18 @@ def test_measured_columns_that_cycle_are_no_keys(tmp_path, name, values):
     assert len(read_lines(tmp_path, rows, OUTLETS_MAP)) == 240
 
 
+@pytest.mark.parametrize("names", ["AB", "01"])
+def test_columns_without_header_are_named_by_their_number(tmp_path, names):
+    rows = [row.replace(",A,", f",{names[0]},").replace(",B,", f",{names[1]},") for row in OUTLETS]
+    csv_map = f"header = false\n{OUTLETS_MAP}".replace('"timestamp"', "1").replace('"power_w"', "3")
+    csv_map = csv_map.replace('"s"', '"ms"')
+    with pytest.raises(PowerLogError, match=r"the column 2 has the .*\[key\] column = 2"):
+        read_lines(tmp_path, rows, csv_map)
+    assert len(read_lines(tmp_path, rows, f"{csv_map}[key]\ncolumn = 2").feeds) == 2
+
+
+OUTLETS = [row.replace(".", "") for row in make_outlets()[1:]]
+"""Without points, so that times, outlets and powers look alike."""
 WIDE = ["timestamp,gpu:0,gpu:1,gpu:2"] + [
     f"{START_S + i},{300 + i % 3},{310 + i % 3},{320 + i % 3}" for i in range(60)
 ]
