@@ -105,6 +105,14 @@ def test_torn_line_is_reported_and_skipped(tmp_path, line, found):
     assert len(log) == 4
 
 
+@pytest.mark.parametrize("place", range(5))
+def test_layout_of_most_lines_counts_wherever_another_stands(tmp_path, place):
+    lines = [reading(second) for second in range(5)]
+    lines[place] = reading(place, "Watts,10.0,Mark,m")
+    log = read_lines(tmp_path, *lines)
+    assert list_problems(log) == [("torn-line", place + 1), ("repeats", 0)] and len(log) == 4
+
+
 def test_reading_after_a_torn_one_on_the_same_line_is_kept(tmp_path):
     log = read_lines(tmp_path, reading(1), reading(2)[:40] + reading(3), reading(4))
     assert list_problems(log)[0] == ("torn-line", 2) and len(log) == 3

@@ -120,19 +120,6 @@ def test_few_readings_give_figures_of_the_run_alone() -> None:
     assert bundle.node_figures is None and "need 30" in bundle.node_figures_error
 
 
-@pytest.mark.parametrize(
-    ("accuracy_percent", "counter", "level"),
-    [(1.0, True, 3), (1.0, False, 2), (2.0, True, 2), (4.0, True, 1), (6.0, True, 0)],
-)
-def test_level_is_that_of_the_evidence(accuracy_percent: float, counter: bool, level: int) -> None:
-    evidence = make_evidence_with_node_power()
-    assert evidence.node_samples is not None
-    evidence.system["meters"][0]["accuracy_percent"] = accuracy_percent
-    if not counter:
-        evidence.node_samples["energy_mj"] = np.nan
-    assert compute(evidence).headline.level == level
-
-
 def test_failed_reading_is_interpolated() -> None:
     evidence = make_evidence_with_node_power()
     before = compute(evidence).headline.mean_power_w.mean

@@ -17,7 +17,12 @@ from rules.metrics.sweeps.best_settings import Metric, find_best_settings, list_
 from rules.metrics.sweeps.gains import compare
 from rules.metrics.sweeps.points import Point, combine
 from rules.metrics.sweeps.scaling import compute_scaling
-from rules.metrics.uncertainty.propagation import Spread, estimate_spread_within_run, pool_runs
+from rules.metrics.uncertainty.propagation import (
+    Spread,
+    estimate_spread_within_run,
+    excludes,
+    pool_runs,
+)
 
 points = st.builds(Point, positive_floats, positive_floats, positive_floats, st.just(True))
 
@@ -133,28 +138,32 @@ def test_intervals_over_repeats_contain_the_true_gain_in_95_of_100_sweeps() -> N
     assert all(abs(count / sweeps_count - 0.95) < 0.028 for count in hits.values()), hits
 
 
-def test_interval_of_an_energy_gain_by_hand() -> None:
-    """Fieller's interval from the definition: the ratios at which a t test rejects nothing."""
-    spread = Spread(0.03**2, 0.0, 0.0, 4, "runs")
-    point, reference = (
-        Point(400, 1, 3.0, True, spread=spread),
-        Point(700, 1, 5.0, True, spread=spread),
-    )
-    low, high = compare(point, reference).energy_gain_percent.ci95 or (0.0, 0.0)
-    for gain in (low, high):
-        ratio = 1 - gain / 100
-        error = math.hypot(0.03 * 3.0, ratio * 0.03 * 5.0)
-        assert abs(3.0 - ratio * 5.0) / error == pytest.approx(2.776)  # t with 4 degrees
+@pytest.mark.parametrize("degrees", [(4, 9), (9, 4)])
+def test_intervals_by_hand_have_the_fewest_degrees_of_freedom(degrees: tuple[int, int]) -> None:
+    """Fieller's interval from the definition: the ratios at which a t test rejects nothing. That of
+    a sum is by first-order propagation."""
+    t, ratio = 2.776, 700 / 400  # with 4 degrees of freedom
+    energy, time = [], []
+    for cap_w, error, count in zip((400, 700), (0.03, 0.02), degrees, strict=True):
+        point = Point(cap_w, cap_w / 100, 100 / cap_w, True)
+        energy.append(replace(point, spread=Spread(error**2, 0.0, 0.0, count, "runs")))
+        time.append(replace(point, spread=Spread(0.0, error**2, 0.0, count, "runs")))
+    gain = compare(*energy).energy_gain_percent
+    extra = compare(*time).extra_time_percent
+    assert (gain.n, extra.n) == (5, 5)
+    ends = [1 - end / 100 for end in gain.ci95 or ()], [1 + end / 100 for end in extra.ci95 or ()]
+    for end in (*ends[0], *ends[1]):
+        assert abs(ratio - end) == pytest.approx(t * math.hypot(0.03 * ratio, end * 0.02))
+    both = compare(*energy).gain_minus_extra_time_points
+    assert both.n == 5
+    assert both.half_width == pytest.approx(100 * t * ratio * math.hypot(0.03, 0.02))
+    alone = compare(energy[0], replace(energy[1], spread=None))
+    assert (alone.energy_gain_percent.ci95, alone.gain_minus_extra_time_points.ci95) == (None, None)
 
 
-def test_interval_of_extra_time_by_hand() -> None:
-    spread = Spread(0.0, 0.03**2, 0.0, 4, "runs")
-    point, reference = (Point(w, 1 / s, 1.0, True, spread=spread) for w, s in ((400, 5), (700, 4)))
-    low, high = compare(point, reference).extra_time_percent.ci95 or (0.0, 0.0)
-    for extra in (low, high):
-        ratio = 1 + extra / 100
-        error = math.hypot(0.03 * 5.0, ratio * 0.03 * 4.0)
-        assert abs(5.0 - ratio * 4.0) / error == pytest.approx(2.776)  # t with 4 degrees
+def test_interval_contains_its_ends() -> None:
+    assert [excludes((1.0, 2.0), value) for value in (0.9, 1.0, 2.0, 2.1)] == [1, 0, 0, 1]
+    assert excludes(None, 1.0) is None
 
 
 def test_edp_spreads_with_energy_and_time() -> None:
