@@ -58,11 +58,11 @@ def check_requests(
     except (LookupError, ValueError):
         return  # The rules on form refuse such a document.
     requests = records.requests
-    own = [request for request in requests if belongs_to(request.requested_by, center)]
-    if any(request.round == title for request in own):
+    own_requests = [request for request in requests if belongs_to(request.requested_by, center)]
+    if any(request.round == title for request in own_requests):
         return
-    if own:
-        found = f"handed in to the round “{own[0].round}”"
+    if own_requests:
+        found = f"handed in to the round “{own_requests[0].round}”"
     elif requests:
         found = f"handed in by {requests[0].requested_by}, {requests[0].requested_on}"
     elif records.request_refused:

@@ -24,6 +24,7 @@ import tarfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path, PurePosixPath
 
 SUBMISSIONS = "submissions"
@@ -39,6 +40,7 @@ MOST_FILES = 5_000
 MOST_MIB, MOST_MIB_OF_A_FILE = 256, 32
 """What a pull request may add: files, and MiB before git packs them. A run of ten minutes on eight
 boards has nine files and 2 MiB."""
+MOST_REFUSALS = 100
 MOST_CHARACTERS = 20_000
 """The maximum length of a section of the summary. GitHub takes 65 536 characters in a comment."""
 
@@ -81,11 +83,21 @@ class PullRequest:
     base_bundles: frozenset[PurePosixPath]
     """The directories of the bundles of the base branch."""
 
-    @property
+    @cached_property
     def new_bundles(self) -> frozenset[PurePosixPath]:
         """The directories of the bundles that the pull request adds."""
         paths = (PurePosixPath(change.path) for change in self.changes if change.status == "A")
         return frozenset(path.parent for path in paths if path.name == MANIFEST)
+
+    @cached_property
+    def added_bundles(self) -> frozenset[PurePosixPath]:
+        """The new bundles in directories that are no bundle of the base branch."""
+        return self.new_bundles - self.base_bundles
+
+    @cached_property
+    def all_bundles(self) -> frozenset[PurePosixPath]:
+        """The directories of the bundles of the merged tree."""
+        return self.new_bundles | self.base_bundles
 
     @property
     def bundles(self) -> frozenset[PurePosixPath]:
@@ -165,6 +177,12 @@ def find_refusals(pull_request: PullRequest) -> Iterator[str]:
             yield f"{escape(change.path)}: {reason}"
 
 
+def shorten_refusals(refusals: Sequence[str]) -> list[str]:
+    """Return the first refusals, and how many more there are."""
+    rest = len(refusals) - MOST_REFUSALS
+    return [*refusals[:MOST_REFUSALS], *([f"{rest} more files"] if rest > 0 else [])]
+
+
 def explain_flood(changes: Sequence[Change]) -> str:
     """Return why the pull request is too large to be looked at. Empty if it is not."""
     mib = sum(change.size for change in changes) / 2**20
@@ -217,7 +235,7 @@ def explain_wrong_bundle(
     """Return why a file may not be added to its bundle. `centers` are those whose bundles the pull
     request adds. Empty if the file may be added."""
     bundle = find_bundle(path)
-    if bundle in pull_request.new_bundles - pull_request.base_bundles:
+    if bundle in pull_request.added_bundles:
         if len(bundle.parts) < 4:
             return f"is not in a directory {SUBMISSIONS}/CENTER/SYSTEM/RUN"
         if len(centers) > 1:
@@ -225,9 +243,7 @@ def explain_wrong_bundle(
                 f"is of one of {len(centers)} centers ({', '.join(centers)}); a pull request has "
                 "bundles of one center"
             )
-        if outer := (pull_request.new_bundles | pull_request.base_bundles).intersection(
-            bundle.parents
-        ):
+        if outer := pull_request.all_bundles.intersection(bundle.parents):
             return f"is in a bundle inside of another one, {min(outer)}"
         return ""
     if bundle not in pull_request.base_bundles:
@@ -363,7 +379,7 @@ def main(arguments: Sequence[str]) -> int:
             return 2
     try:
         pull_request = read_pull_request(base, head)
-        if refusals := list(find_refusals(pull_request)):
+        if refusals := shorten_refusals(list(find_refusals(pull_request))):
             # Not at the start of a line: GitHub would run `::…` as a command.
             print("\n".join(f"refused {refusal}" for refusal in refusals))
             if out is not None:

@@ -84,6 +84,8 @@ class _TableReader:
         """Rows of each series so far."""
         self._skipped: dict[str, int] = {}
         """Rows of each feed that the map does not name."""
+        self._has_row = False
+        """Whether the header was found."""
         self._times: RowTimes | None = None
         if csv_map.time is not None:
             self._times = make_row_times(source, csv_map)
@@ -115,7 +117,6 @@ class _TableReader:
     def _split_lines(self) -> Iterator[tuple[int, list[str]]]:
         """The cells of each line. While the header is sought, those of comments too."""
         csv_map = self._map
-        self._has_row = False
         for number, line in self._source.lines:
             if number <= csv_map.skip or not line.strip():
                 continue

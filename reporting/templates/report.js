@@ -117,8 +117,10 @@
     const cell = (value) => {
       if (value === null || value === undefined) return "";
       if (typeof value !== "string") return String(value);
-      const safe = value.replace(/(^|[;\t\r\n])(?=\s*[=+\-@\uff1d\uff0b\uff0d\uff20])/g, "$1'"); // as in report_table.py
-      return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+      // As in report_table.py: a row is one line, and no text is a formula.
+      const line = value.replace(/[\t\r\n]/g, (blank) => ({ "\t": "\\t", "\r": "\\r", "\n": "\\n" })[blank]);
+      const safe = line.replace(/(^|;)(?=\s*[=+\-@\uff1d\uff0b\uff0d\uff20])/g, "$1'");
+      return /[",]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
     };
     return [keys, ...rows].map((row) => row.map(cell).join(",") + "\r\n").join("");
   }

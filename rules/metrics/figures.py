@@ -48,7 +48,6 @@ STUDENT_T99 = (
     2.977,
     2.947,
 )
-_NORMAL95 = 1.960
 _Z95, _Z99 = 1.959964, 2.575829
 
 
@@ -140,8 +139,7 @@ def _estimate_around(estimate: float, residuals: Sequence[float]) -> Estimate:
     if n == 1:
         return Estimate(estimate, 1, None, None)
     sd = math.sqrt(math.fsum(residual**2 for residual in residuals) / (n - 1))
-    quantile = STUDENT_T95[n - 2] if n - 1 <= len(STUDENT_T95) else _NORMAL95
-    half_width = quantile * sd / math.sqrt(n)
+    half_width = student_t95(n - 1) * sd / math.sqrt(n)
     return Estimate(estimate, n, sd, (estimate - half_width, estimate + half_width))
 
 

@@ -92,8 +92,8 @@ def test_number_is_digits_and_nothing_else(cell: str, column: str, node_name: st
     # Only a text with a comma is quoted.
     node = f'"{node_name}"' if node_name else "n"
     row = dict.fromkeys(SAMPLE_COLUMNS, "7") | {"node": node, "status": "ok"}
-    text = "\n".join(
-        ",".join(row.values())
+    text = "".join(
+        ",".join(row.values()) + "\n"
         for row in (
             dict(zip(SAMPLE_COLUMNS, SAMPLE_COLUMNS, strict=True)),
             row,

@@ -91,6 +91,10 @@ PATH_CHEATS: dict[str, tuple[Edit, str]] = {
         ],
         "at most 5000 files and 256 MiB are looked at",
     ),
+    "more files than a person reads": (
+        lambda clone: [change_text(clone / f"note-{number}.txt") for number in range(150)],
+        "refused 50 more files",
+    ),
     "the workflow": (
         lambda clone: append(clone / ".github/workflows/pull-request.yml", "# passes\n"),
         ".github/workflows/pull-request.yml: is not a file of a bundle",
