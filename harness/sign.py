@@ -1,6 +1,8 @@
 """Signs a bundle's manifest with an SSH key, as git signs commits, and hands the bundle in."""
 
 import contextlib
+from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from checker import CheckerError
@@ -13,7 +15,7 @@ from checker.trust.manifest import may_lack_place, read_main_document
 from checker.trust.records import REQUEST
 from checker.trust.requests import build_request
 from checker.trust.signature import NoKeyError as NoKeyError
-from checker.trust.signature import SigningError, sign_content, verify_signature
+from checker.trust.signature import SigningError, sign_contents, verify_signature
 from rules.bundle_format.files import Refused, read_files
 from rules.bundle_format.manifest import SignedPlace, name_place, read_manifest
 from rules.bundle_format.records import (
@@ -29,22 +31,30 @@ __all__ = [
     "SigningError",
     "check_keyring",
     "find_place",
-    "make_signature",
+    "make_signatures",
     "prepare_manifest",
     "sign",
-    "write_request",
-    "write_signature",
+    "write_signatures",
 ]
+
+
+@dataclass(frozen=True)
+class SignedFiles:
+    """What signing writes into a bundle. `request` and its signature are empty without a keyring
+    above the bundle, because that is no round."""
+
+    manifest: bytes
+    manifest_signature: bytes
+    request: bytes = b""
+    request_signature: bytes = b""
 
 
 def sign(bundle: Path, key: Path, principal: str) -> Path:
     """Sign the manifest of `bundle` and hand the bundle in, whether or not the keyring knows the
     key. Returns the path of the signature. Raises as the functions below do."""
     manifest = prepare_manifest(bundle, principal)
-    signature = make_signature(manifest, key, principal)
-    path, _ = write_signature(bundle, manifest, signature, principal)
-    write_request(bundle, key, principal)
-    return path
+    signed = make_signatures(bundle, manifest, key, principal)
+    return write_signatures(bundle, signed, principal)[0]
 
 
 def prepare_manifest(bundle: Path, principal: str) -> bytes:
@@ -88,9 +98,9 @@ def _lacks_keyring(refusal: Refused) -> bool:
     return all(problem.rule == KEYRING_MISSING for problem in refusal.problems)
 
 
-def make_signature(manifest: bytes, key: Path, principal: str) -> bytes:
-    """The signature over `manifest` as `principal` (such as `center@example.org`). Nothing is
-    written.
+def make_signatures(bundle: Path, manifest: bytes, key: Path, principal: str) -> SignedFiles:
+    """Sign `manifest` as `principal` (such as `center@example.org`), and the request that hands
+    `bundle` in to the round that it lies in. Nothing is written.
 
     `key` is a private key, or a public key whose private part an ssh-agent holds. Raises
     SigningError.
@@ -100,11 +110,17 @@ def make_signature(manifest: bytes, key: Path, principal: str) -> bytes:
             f"--principal {principal!r}: must be like CENTER@example.org, of letters, "
             "digits and . _ + -"
         )
-    return sign_content(manifest, key, SUBMISSION_NAMESPACE)
+    contents = [manifest]
+    with contextlib.suppress(Refused):
+        submissions = find_authority(bundle, None, bundle).submissions
+        contents.append(encode_json(build_request(manifest, principal, submissions)))
+    # In one call, because ssh-keygen asks for a passphrase in each.
+    signatures = sign_contents(contents, key, SUBMISSION_NAMESPACE)
+    return SignedFiles(*chain.from_iterable(zip(contents, signatures, strict=True)))
 
 
-def check_keyring(bundle: Path, manifest: bytes, signature: bytes, principal: str) -> str:
-    """Check that the keyring at or above `bundle` accepts the signature of `manifest`. Returns an
+def check_keyring(bundle: Path, signed: SignedFiles, principal: str) -> str:
+    """Check that the keyring at or above `bundle` accepts the signature of the manifest. Returns an
     empty text if it does, or why there is no keyring to check.
 
     Raises SigningError if the keyring does not accept it.
@@ -119,8 +135,8 @@ def check_keyring(bundle: Path, manifest: bytes, signature: bytes, principal: st
         raise SigningError(_describe_unknown(bundle, allowed, principal))
     try:
         verify_signature(
-            signature,
-            manifest,
+            signed.manifest_signature,
+            signed.manifest,
             f"--principal {principal}",
             principal,
             SUBMISSION_NAMESPACE,
@@ -133,49 +149,36 @@ def check_keyring(bundle: Path, manifest: bytes, signature: bytes, principal: st
     return ""
 
 
-def write_signature(
-    bundle: Path, manifest: bytes, signature: bytes, principal: str
-) -> tuple[Path, list[str]]:
-    """Write the signature and the manifest that it signs. Returns the path of the signature, and
-    the names of the signatures by other principals, which are removed because a bundle has one
-    submitter.
+def write_signatures(
+    bundle: Path, signed: SignedFiles, principal: str
+) -> tuple[Path, Path | None, list[str]]:
+    """Write the signed files into `bundle`. Returns the path of the signature, that of the request
+    if there is one, and the names of the signatures by other principals, which are removed because
+    a bundle has one submitter.
 
     Raises UnwritableError if they cannot be written; the former files then remain.
     """
-    path = bundle / SIGNATURE_DIR / f"submission.{principal}.sig"
+    directory = bundle / SIGNATURE_DIR
+    path = directory / f"submission.{principal}.sig"
+    request = directory / f"{REQUEST}.{principal}.json" if signed.request else None
+    contents = {path: signed.manifest_signature, bundle / MANIFEST_FILE: signed.manifest}
+    if request:
+        contents |= {
+            request: signed.request,
+            request.with_suffix(".sig"): signed.request_signature,
+        }
     try:
-        path.parent.mkdir(exist_ok=True)
-        write_all_durable({path: signature, bundle / MANIFEST_FILE: manifest})
-        others = sorted(other for other in path.parent.glob("submission.*.sig") if other != path)
+        directory.mkdir(exist_ok=True)
+        write_all_durable(contents)
+        others = sorted(set(directory.glob("submission.*.sig")) - contents.keys())
         # Requests are for the manifest as it was.
-        for other in (*others, *path.parent.glob(f"{REQUEST}.*")):
+        for other in {*others, *directory.glob(f"{REQUEST}.*")} - contents.keys():
             other.unlink()
     except OSError as error:
         with contextlib.suppress(OSError):  # fails if it has files, so it existed before
-            path.parent.rmdir()
+            directory.rmdir()
         raise UnwritableError(describe_unwritable(error, path)) from None
-    return path, [other.name for other in others]
-
-
-def write_request(bundle: Path, key: Path, principal: str) -> Path | None:
-    """Sign that the center of `principal` hands `bundle` in to the round that it lies in. Returns
-    the path of the request; None without a keyring above the bundle, because that is no round.
-
-    Raises SigningError, and UnwritableError.
-    """
-    try:
-        submissions = find_authority(bundle, None, bundle).submissions
-    except Refused:
-        return None
-    request = build_request((bundle / MANIFEST_FILE).read_bytes(), principal, submissions)
-    content = encode_json(request)
-    path = bundle / SIGNATURE_DIR / f"{REQUEST}.{principal}.json"
-    signed = sign_content(content, key, SUBMISSION_NAMESPACE)
-    try:
-        write_all_durable({path: content, path.with_suffix(".sig"): signed})
-    except OSError as error:
-        raise UnwritableError(describe_unwritable(error, path)) from None
-    return path
+    return path, request, [other.name for other in others]
 
 
 def _describe_unknown(bundle: Path, allowed: Authority, principal: str) -> str:

@@ -11,7 +11,7 @@ import re
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -109,11 +109,17 @@ def _refuse_for_time(name: str, namespace: str) -> Refused:
 
 
 def sign_content(content: bytes, key: Path, namespace: str) -> bytes:
-    """Sign `content` with `key` and return the signature file. `key` is a private key, or a public
-    key whose private part an ssh-agent holds.
+    """Sign `content` with `key` and return the signature file. Raises as `sign_contents`."""
+    (signature,) = sign_contents([content], key, namespace)
+    return signature
 
-    ssh-keygen asks for a passphrase on the terminal. Raises SigningError, which is a NoKeyError if
-    there is no file `key`.
+
+def sign_contents(contents: Sequence[bytes], key: Path, namespace: str) -> list[bytes]:
+    """Sign each of `contents` with `key` and return the signature files. `key` is a private key, or
+    a public key whose private part an ssh-agent holds.
+
+    ssh-keygen asks for a passphrase on the terminal, once. Raises SigningError, which is a
+    NoKeyError if there is no file `key`.
     """
     if key.is_dir():
         raise NoKeyError(
@@ -122,14 +128,18 @@ def sign_content(content: bytes, key: Path, namespace: str) -> bytes:
     if not key.is_file():
         raise NoKeyError(f"{key}: no such key; make one with: ssh-keygen -t ed25519 -f {key}")
     with tempfile.TemporaryDirectory(prefix="wattmark-sign-") as directory:
-        # Pass a file, not a pipe: ssh-keygen asks for the passphrase only if its input is a
+        # Pass files, not a pipe: ssh-keygen asks for the passphrase only if its input is a
         # terminal.
-        signed = Path(directory) / "content"
-        signed.write_bytes(content)
-        command = ["ssh-keygen", "-q", "-Y", "sign", "-f", str(key), "-n", namespace, str(signed)]
+        files = [Path(directory) / str(number) for number in range(len(contents))]
+        for file, content in zip(files, contents, strict=True):
+            file.write_bytes(content)
+        command = ["ssh-keygen", "-q", "-Y", "sign", "-f", str(key), "-n", namespace]
         try:
             process = subprocess.run(
-                command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=False
+                [*command, *map(str, files)],
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                check=False,
             )
         except FileNotFoundError:
             raise SigningError(NO_SSH_KEYGEN) from None
@@ -138,7 +148,7 @@ def sign_content(content: bytes, key: Path, namespace: str) -> bytes:
                 f"{key}: ssh-keygen could not sign with it: "
                 f"{_advise(key, process.stderr.decode(errors='replace'))}"
             )
-        return signed.with_name("content.sig").read_bytes()
+        return [file.with_suffix(".sig").read_bytes() for file in files]
 
 
 def _advise(key: Path, complaint: str) -> str:

@@ -33,10 +33,9 @@ from harness.sign import (
     SigningError,
     check_keyring,
     find_place,
-    make_signature,
+    make_signatures,
     prepare_manifest,
-    write_request,
-    write_signature,
+    write_signatures,
 )
 from harness.simulation import server as simulator
 from harness.system import hash_source
@@ -166,10 +165,9 @@ def sign(bundle: Path, key: Path, principal: str) -> list[str]:
             f"wrote:\n{listing}\n{advice}"
         )
     manifest = prepare_manifest(bundle, principal)
-    new_signature = make_signature(manifest, key, principal)
-    reason = check_keyring(bundle, manifest, new_signature, principal)
-    signature, removed_names = write_signature(bundle, manifest, new_signature, principal)
-    request = None if reason else write_request(bundle, key, principal)
+    signed = make_signatures(bundle, manifest, key, principal)
+    reason = check_keyring(bundle, signed, principal)
+    signature, request, removed_names = write_signatures(bundle, signed, principal)
     removals = [
         f"removed: {signature.with_name(name)}, because a bundle has one submitter"
         for name in removed_names

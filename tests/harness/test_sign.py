@@ -64,9 +64,10 @@ def test_signature_of_a_colleague_goes_and_it_is_said(unsigned, submissions, tmp
     assert judge(unsigned).signer == PRINCIPAL
 
 
-def test_own_signature_is_made_anew_without_a_word(unsigned, submissions):
+def test_own_signature_is_made_anew_and_nothing_is_said_to_be_removed(unsigned, submissions):
     sign(unsigned, submissions.key)
-    assert len(sign(unsigned, submissions.key).output.splitlines()) == 1
+    lines = sign(unsigned, submissions.key).output.splitlines()
+    assert [line.split(":")[0] for line in lines] == ["signed", "handed in"]
 
 
 # What would not count is not signed, and what was there stays.
@@ -298,6 +299,7 @@ def test_passphrase_is_asked_for_on_a_terminal(unsigned, submissions, tmp_path, 
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     os.close(terminal)
     assert (status == 0) == signs, output
+    assert output.count(b"Enter passphrase") == 1, output
     assert (judge(unsigned).signer == PRINCIPAL) == signs
 
 
