@@ -20,12 +20,11 @@ class Listing:
     unlisted_bundles: int = 0
     unlisted_findings: int = 0
 
-    @property
-    def rest(self) -> str:
-        """What is left out, in words; empty if nothing is."""
+    def describe_rest(self, kind: str = "failing") -> str:
+        """How many bundles of this kind are left out, in words; empty if none are."""
         if not self.unlisted_bundles:
             return ""
-        bundles = format_count(self.unlisted_bundles, "more failing bundle")
+        bundles = format_count(self.unlisted_bundles, f"more {kind} bundle")
         findings = format_count(self.unlisted_findings, "finding")
         return f"{bundles} with {findings}; check one by its path to list its findings"
 
@@ -58,4 +57,4 @@ def _count_characters(verdict: Verdict) -> int:
         for finding in verdict.findings
         for text in (finding.found, finding.expected, finding.message)
     )
-    return len(str(verdict.path)) + sum(map(len, texts))
+    return len(str(verdict.path)) + len(verdict.withdrawn) + sum(map(len, texts))

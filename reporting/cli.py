@@ -262,7 +262,7 @@ def _write_files(
         describe_report,
         name_study_page,
         name_trends_page,
-        render_page,
+        render_fitting_page,
     )
     from reporting.studies.page import build_study_page, describe_studies, render_study_page
     from reporting.trends.page import build_trends_page, describe_trends, render_trends_page
@@ -283,7 +283,7 @@ def _write_files(
     }
     # The pages are written first: tables and figures are extra.
     with _name_unwritable(out):
-        write_output(out, render_page(page, out, now, drawing), MARK)
+        write_output(out, render_fitting_page(page, out, now, drawing), MARK)
         if study_page is not None:
             html = render_study_page(study_page, out, now, drawing)
             write_output(name_study_page(out), html, MARK)

@@ -61,6 +61,8 @@ class Collected:
     withdrawn: Sequence[Verdict]
     trends: TrendsStudy | None = None
     """The first published study of trends."""
+    unshown: Sequence[ResultRow] = ()
+    """Runs that passed and that a page leaves out, because it would be too large."""
     local_label: str = ""
     """What a local report calls itself: the trust level of all its bundles, `local` if they differ.
     Empty for a report that read signatures, reviews, waivers and the LOG."""
@@ -69,6 +71,16 @@ class Collected:
     def rejected_listing(self) -> Listing:
         """What a page lists of what failed."""
         return list_verdicts(self.rejected, lambda _: True)
+
+    @cached_property
+    def withdrawn_listing(self) -> Listing:
+        """What a page lists of what was withdrawn."""
+        return list_verdicts(self.withdrawn, lambda _: True)
+
+    @property
+    def all_rows(self) -> list[ResultRow]:
+        """The rows with those that a page leaves out."""
+        return [*self.rows, *self.unshown]
 
     @property
     def study_bundles(self) -> list[BundleOrigin]:
@@ -131,7 +143,7 @@ def collect(
     studies = name_sources(list(_record_studies(passed)))
     local_label = _name_local_level(verdicts) if local else ""
     trends = next((v.kept for v in passed if isinstance(v.kept, TrendsStudy)), None)
-    return Collected(rows, papers, studies, failed, withdrawn, trends, local_label)
+    return Collected(rows, papers, studies, failed, withdrawn, trends, local_label=local_label)
 
 
 def list_shipped_figures(paths: Sequence[Path]) -> list[Path]:

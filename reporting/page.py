@@ -14,6 +14,7 @@ from markupsafe import Markup
 from reporting.charts.chart import DrawnChart
 from reporting.charts.drawing import Drawing
 from reporting.collect import Collected
+from reporting.fitting import MAX_PAGE_BYTES, describe_unshown, leave_out_runs
 from reporting.html.document import (
     compress_text,
     embed_json,
@@ -73,6 +74,19 @@ def name_trends_page(main_page: Path) -> Path:
     return main_page.with_name(f"{main_page.stem}-trends.html")
 
 
+def render_fitting_page(page: PageModel, output: Path, now: datetime, drawing: Drawing) -> str:
+    """Render the HTML of the page as `render_page`, without some of its runs if it would be larger
+    than `MAX_PAGE_BYTES`."""
+    html = render_page(page, output, now, drawing)
+    while (size := len(html.encode())) > MAX_PAGE_BYTES and len(page.runs) > 1:
+        # The size follows the number of runs. A tenth less, so that one more time is enough.
+        most = int(0.9 * len(page.runs) * MAX_PAGE_BYTES / size)
+        page = build_page(leave_out_runs(page.collected, most), output, page.earlier)
+        drawing.start(page.tables, page.sentences.chart_texts)
+        html = render_page(page, output, now, drawing)
+    return html
+
+
 def render_page(page: PageModel, output: Path, now: datetime, drawing: Drawing) -> str:
     """Render the HTML of the page, of which `drawing` has started the charts. Links to bundles are
     relative to `output`.
@@ -107,6 +121,7 @@ def render_page(page: PageModel, output: Path, now: datetime, drawing: Drawing) 
         spreads=_describe_spreads(page, page.spread),
         now=now,
         rules_version=VERSION,
+        unshown=describe_unshown(page.collected.unshown),
         passed_count=len(page.collected.list_passed_findings()),
         local_label=page.collected.local_label,
         link=make_linker(output),

@@ -49,7 +49,7 @@ def _format_remarks(view: RoundView) -> Iterator[str]:
     """Commands that belong to no file."""
     if view.skipped:
         yield _format_command("notice", "", "bench-check", format_skipped(view.skipped))
-    if rest := view.listing.rest:
+    if rest := view.listing.describe_rest():
         yield _format_command("error", "", "bench-check", rest)
     for line in view.gone:
         yield _format_command(

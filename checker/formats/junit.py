@@ -36,7 +36,7 @@ def render(view: RoundView) -> str:
             f"partial: {', '.join(view.partial)}; this is no judgement by the whole rule book"
         )
         root.append(_build_error_suite("the whole rule book was run", message, PARTIAL))
-    if rest := view.listing.rest:
+    if rest := view.listing.describe_rest():
         root.append(_build_error_suite("every bundle is listed", rest, "unlisted"))
     for verdict in view.listing.verdicts:
         root.append(_build_suite(view, verdict))

@@ -63,7 +63,7 @@ def render(view: RoundView) -> str:
                 "gone": view.gone,
                 "skipped": [str(path) for path in view.skipped],
                 "bundles": [{"path": str(v.path), "status": view.status(v)} for v in listed],
-                "unlisted": view.listing.rest,
+                "unlisted": view.listing.describe_rest(),
             }
         ),
     }

@@ -27,7 +27,8 @@ def render(view: RoundView) -> str:
     lines = [
         line for verdict in listing.verdicts for line in _format_bundle(view, verdict, printed)
     ]
-    lines += [f"… and {listing.rest}"] if listing.rest else []
+    if rest := listing.describe_rest():
+        lines.append(f"… and {rest}")
     if view.skipped:
         lines.append(printable(format_skipped(view.skipped)))
     lines += [f"in the baseline, but no longer found: {printable(line)}" for line in view.gone]

@@ -75,7 +75,7 @@ def compare_rounds(
     groups of equal `identify`."""
     bundles, earlier_bundles = BundleIndex(later), BundleIndex(earlier)
     rows, later_rows = (
-        [row for row in collected.rows if row.standing in standings]
+        [row for row in collected.all_rows if row.standing in standings]
         for collected in (earlier, later)
     )
     earlier_groups = _group_settings(_share_system_names(rows, later_rows), identify, spread)

@@ -17,7 +17,7 @@ class BundleIndex:
     """The bundles of a round, by manifest and by place: center, system and run."""
 
     def __init__(self, collected: Collected) -> None:
-        provenances = [row.provenance for row in collected.rows if row.provenance]
+        provenances = [row.provenance for row in collected.all_rows if row.provenance]
         self._passed = {_find_place(p.run.path) for p in provenances}
         self._passed |= {p.manifest_sha256 for p in provenances}
         self._excluded: dict[str, Verdict] = {}

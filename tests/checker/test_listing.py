@@ -86,7 +86,7 @@ def test_bundle_with_few_findings_is_listed_beside_one_with_many() -> None:
     assert [verdict.path.name for verdict in listing.verdicts] == ["b", "c"]
     assert (listing.unlisted_bundles, listing.unlisted_findings) == (1, 1)
     alone = list_verdicts(verdicts[:1], lambda _: True)
-    assert (alone.verdicts, alone.rest) == (tuple(verdicts[:1]), "")
+    assert (alone.verdicts, alone.describe_rest()) == (tuple(verdicts[:1]), "")
 
 
 def test_passing_bundles_are_always_listed() -> None:
