@@ -5,18 +5,18 @@
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from reporting.html.document import compress_text
 from reporting.report_table import ReportTable, to_record
 from rules.bundle_format.records import Json
 
-_HEAD = ("columns", "keys")
+_LEFT_OUT = ("columns", "keys", "rows")
 _MAX_UNSHARED_CELL_LENGTH = 7
 """Cells with more characters than this are stored once if they repeat."""
 _NO_CELL = object()
-"""Stands above the cells of the first row; equal to no cell."""
+"""Stands above the first cell of a column; equal to no cell."""
 
 
 def compress_tables(
@@ -31,9 +31,9 @@ def compress_tables(
 def share_cells(records: Sequence[Json]) -> Json:
     """Records of tables, with each longer value that several cells hold stored once.
 
-    The cell `[n]` stands for `shared[n]`, the cell `[]` for the value of the row above, and `[-n]`
-    for n cells `[]` in a row. `heads` has the places of the columns of each table in `columns`. The
-    keys of a table follow from its columns (`Column.keys`).
+    `cells` of a table has its columns. The cell `[n]` stands for `shared[n]`, the cell `[]` for the
+    value above, and `[-n]` for n cells `[]` below each other. `heads` has the places of the columns
+    of each table in `columns`. The keys of a table follow from its columns (`Column.keys`).
     """
     counts = Counter(
         cell
@@ -46,38 +46,34 @@ def share_cells(records: Sequence[Json]) -> Json:
     shared = [cell for cell, count in counts.items() if count > 1]
     places = {cell: place for place, cell in enumerate(shared)}
 
-    def shorten_row(row: Sequence[Any], row_above: Sequence[Any]) -> list[Any]:
+    def shorten_column(cells: Iterable[Any]) -> list[Any]:
         short_cells: list[Any] = []
-        empty_cells = 0
-        for cell, cell_above in zip(row, row_above, strict=True):
+        cell_above: Any = _NO_CELL
+        repeats = 0
+        for cell in cells:
             place = places.get(cell)
             # A cell of one or two characters is no longer than `[]`.
             if _are_equal(cell, cell_above) and (place is not None or len(str(cell)) > 2):
-                empty_cells += 1
+                repeats += 1
                 continue
-            if empty_cells:
-                short_cells.append(_fold_empty_cells(empty_cells))
-                empty_cells = 0
+            short_cells += _fold_repeats(repeats)
             short_cells.append(cell if place is None else [place])
-        return short_cells + ([_fold_empty_cells(empty_cells)] if empty_cells else [])
-
-    def shorten_rows(table_rows: Sequence[Sequence[Any]]) -> list[list[Any]]:
-        return [
-            shorten_row(row, table_rows[place - 1] if place else [_NO_CELL] * len(row))
-            for place, row in enumerate(table_rows)
-        ]
+            cell_above, repeats = cell, 0
+        return short_cells + _fold_repeats(repeats)
 
     columns: dict[str, int] = {}
     heads: dict[tuple[int, ...], int] = {}
     tables = []
     for record in records:
-        table = {key: value for key, value in record.items() if key not in _HEAD}
+        table = {key: value for key, value in record.items() if key not in _LEFT_OUT}
         # Many tables have the same columns, for example all tables of power over time.
         places_of_columns = tuple(
             columns.setdefault(json.dumps(column), len(columns)) for column in record["columns"]
         )
         head = heads.setdefault(places_of_columns, len(heads))
-        tables.append({**table, "head": head, "rows": shorten_rows(record["rows"])})
+        # Column by column, because cells of a column are alike and compress better.
+        cells = [shorten_column(column) for column in zip(*record["rows"], strict=True)]
+        tables.append({**table, "head": head, "cells": cells})
     return {
         "tables": tables,
         "shared": shared,
@@ -86,9 +82,9 @@ def share_cells(records: Sequence[Json]) -> Json:
     }
 
 
-def _fold_empty_cells(count: int) -> list[int]:
-    """What stands for `count` cells that are equal to those above."""
-    return [-count] if count > 1 else []
+def _fold_repeats(count: int) -> list[list[int]]:
+    """What stands for `count` cells that are equal to the one above."""
+    return [[-count] if count > 1 else []] if count else []
 
 
 def _are_equal(first: object, second: object) -> bool:

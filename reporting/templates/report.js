@@ -11,19 +11,26 @@
   }
 
   // The inverse of share_cells in page_data.py. A value that several cells hold is stored once: [n] stands for shared[n], [] for the
-  // value of the row above, and [-n] for n cells with [].
+  // value above, and [-n] for n cells with [].
   const stored = JSON.parse(await decompress("tables"));
   const columnDefaults = { unit: "", form: "text", digits: 4, about: "", interval: false, kinds: false, hidden: false, note_key: "" };
   // As Column.keys in reporting/report_table.py.
   const listKeys = ({ key, interval, kinds }) => [key, ...(interval ? [`${key}_low`, `${key}_high`, `${key}_n`] : []), ...(kinds ? [`${key}_kind`] : [])];
+  function restoreColumn(cells) {
+    const column = [];
+    for (const cell of cells) {
+      if (!Array.isArray(cell)) column.push(cell);
+      else if (cell[0] >= 0) column.push(stored.shared[cell[0]]);
+      else column.push(...Array(-(cell[0] ?? -1)).fill(column.at(-1)));
+    }
+    return column;
+  }
   for (const table of stored.tables) {
     table.nodes = stored.nodes[table.id] ?? {}; // cells of whole nodes by the number of the row
     table.columns = stored.heads[table.head].map((place) => ({ ...columnDefaults, ...stored.columns[place] }));
     table.keys = table.columns.flatMap(listKeys);
-    const previousRow = [];
-    const restoreCell = (cell, n) => (!Array.isArray(cell) ? cell : cell.length ? stored.shared[cell[0]] : previousRow[n]);
-    const unfold = (row) => row.flatMap((cell) => (Array.isArray(cell) && cell[0] < 0 ? Array(-cell[0]).fill([]) : [cell]));
-    table.rows = table.rows.map((row) => unfold(row).map((cell, n) => (previousRow[n] = restoreCell(cell, n))));
+    const columns = table.cells.map(restoreColumn);
+    table.rows = (columns[0] ?? []).map((_, n) => columns.map((column) => column[n]));
   }
   const TABLES = "table[data-table], table[data-compact]";
   const MAX_ROWS = 200; // rows of a table in the document: sorting a thousand is slow

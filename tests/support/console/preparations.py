@@ -6,13 +6,13 @@ SYSTEM = "cp submissions/reference/system.toml system.toml\n"
 SIGNERS = "submissions/keyring/allowed_signers"
 
 
-def allow_key(center: str, key: str) -> str:
-    """Add a key of a center to the keyring."""
-    entry = f"""'{center}@example.org namespaces="submission@wattmark"'"""
+def allow_key(principal: str, key: str, namespace: str = "submission@wattmark") -> str:
+    """Add a key of a principal to the keyring."""
+    entry = f"""'{principal} namespaces="{namespace}"'"""
     return f"echo {entry} $(cut -d' ' -f1,2 {key}.pub) >> {SIGNERS}\n"
 
 
-CENTER = allow_key("CENTER", "~/.ssh/id_ed25519")
+CENTER = allow_key("CENTER@example.org", "~/.ssh/id_ed25519")
 
 
 PREPARATIONS = {
@@ -89,7 +89,9 @@ until [ -S $WATTMARK_SIMULATOR ]; do sleep 0.1; done
     "docs/reproduce.md": SYSTEM
     + CENTER
     + "ssh-keygen -q -t ed25519 -N '' -f ../nhr\n"
-    + allow_key("nhr", "../nhr")
+    + allow_key("nhr@example.org", "../nhr")
+    + "ssh-keygen -q -t ed25519 -N '' -f ~/.ssh/id_chair\n"
+    + allow_key("chair@round.example", "~/.ssh/id_chair", "review@wattmark")
     + """
 bench-submit run resnet50-train --simulate h200 --epoch-seconds 0.3 --out submissions/nhr/h200
 BUNDLE=$(echo submissions/nhr/h200/*/)

@@ -172,27 +172,27 @@ def read_head(stored: Any, head: int) -> dict[str, Any]:
 def unpack_tables(stored: Any) -> list[Any]:
     """The inverse of `reporting.page_data.share_cells`."""
 
-    def cells(rows: list[list[Any]]) -> Iterator[list[Any]]:
-        above: list[Any] = []
-        for row in rows:
-            single = [
-                c
-                for cell in row
-                for c in (
-                    [[]] * -cell[0] if isinstance(cell, list) and cell and cell[0] < 0 else [cell]
-                )
-            ]
-            above = [
-                c if not isinstance(c, list) else stored["shared"][c[0]] if c else above[n]
-                for n, c in enumerate(single)
-            ]
-            yield above
+    def restore(cells: list[Any]) -> list[Any]:
+        column: list[Any] = []
+        for cell in cells:
+            if not isinstance(cell, list):
+                column.append(cell)
+            elif cell and cell[0] >= 0:
+                column.append(stored["shared"][cell[0]])
+            else:
+                column += [column[-1]] * (-cell[0] if cell else 1)
+        return column
 
     tables = [
-        {**table, **read_head(stored, table["head"]), "rows": list(cells(table["rows"]))}
+        {
+            **table,
+            **read_head(stored, table["head"]),
+            "rows": [list(row) for row in zip(*map(restore, table["cells"]), strict=True)],
+        }
         for table in stored["tables"]
     ]
-    return [{key: value for key, value in table.items() if key != "head"} for table in tables]
+    left_out = ("head", "cells")
+    return [{k: value for k, value in table.items() if k not in left_out} for table in tables]
 
 
 def read_lines(page: Element, id: str) -> list[Line]:
