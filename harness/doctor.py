@@ -35,7 +35,7 @@ from harness.power.caps.registry import explain_lost_journals, state_directories
 from harness.power.meter_access import METERS_FILE, METERS_VARIABLE
 from harness.power.source import Device, MeterError, PowerSource, read_back
 from harness.power.sources import measuring_meters, open_source
-from harness.run.preflight import find_objections
+from harness.run.preflight import find_objections, read_first
 from harness.system import EXTRAS
 
 
@@ -77,7 +77,7 @@ def _check_meter(name: str, is_required: bool) -> Iterator[Check]:
 
 
 def _describe_reading(source: PowerSource, device: Device) -> str:
-    reading = source.read(device.uuid)
+    reading = read_first(source, device.uuid)
     power_mw = reading.power_avg_mw if reading.power_mw is None else reading.power_mw
     power = "-" if power_mw is None else f"{power_mw / 1e3:.0f} W"
     cap = "no cap" if reading.cap_mw is None else f"cap {format_limit(reading.cap_mw)}"

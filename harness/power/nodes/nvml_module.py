@@ -18,6 +18,7 @@ from typing import Any
 
 from harness.power.feeds.feed import FeedError, StaleDetector
 from harness.power.node_meter import MeterAccess, NodeMeter
+from harness.power.nvml_calls import read_field, repeat_passing
 from harness.power.source import MeterError
 from harness.power.sources.nvidia import POWER_AVERAGE, POWER_INSTANT
 from rules.bundle_format.records import FeedReading
@@ -103,10 +104,6 @@ class NvmlModuleMeter(NodeMeter):
         """Power in mW. Raises FeedError."""
         nvml = self._nvml
         try:
-            value = nvml.nvmlDeviceGetFieldValues(handle, [(field, scope)])[0]
-            # The call itself succeeds even if the field cannot be read.
-            if value.nvmlReturn != nvml.NVML_SUCCESS:
-                raise nvml.NVMLError(value.nvmlReturn)
+            return int(repeat_passing(read_field, nvml, handle, field, scope))
         except nvml.NVMLError as error:
             raise FeedError(STATUSES.get(error.value, "malformed"), str(error)) from None
-        return int(value.value.uiVal)

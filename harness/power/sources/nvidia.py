@@ -21,6 +21,7 @@ from functools import partial
 from types import ModuleType
 from typing import Any
 
+from harness.power.nvml_calls import read_field, repeat_passing
 from harness.power.source import (
     CapControl,
     ClockControl,
@@ -64,7 +65,7 @@ class NvidiaSource(PowerSource, CapControl, ClockControl, CounterApart):
                 "nvidia-ml-py is not installed; pip install 'wattmark[nvidia]'"
             ) from None
         try:
-            pynvml.nvmlInit()
+            repeat_passing(pynvml.nvmlInit)
         except pynvml.NVMLError as error:
             raise MeterError(
                 f"NVML does not answer ({error}); is the NVIDIA driver loaded? Check with "
@@ -83,8 +84,8 @@ class NvidiaSource(PowerSource, CapControl, ClockControl, CounterApart):
             # NVML counts a GPU that a container or cgroup forbids, or that is lost, and gives no
             # handle.
             try:
-                handles[index] = nvml.nvmlDeviceGetHandleByIndex(index)
-                uuids[index] = nvml.nvmlDeviceGetUUID(handles[index])
+                handles[index] = repeat_passing(nvml.nvmlDeviceGetHandleByIndex, index)
+                uuids[index] = repeat_passing(nvml.nvmlDeviceGetUUID, handles[index])
             except nvml.NVMLError as error:
                 errors[index] = str(error)
         indices = visible_devices(uuids, visible)
@@ -139,7 +140,7 @@ class NvidiaSource(PowerSource, CapControl, ClockControl, CounterApart):
     def read_counter(self, uuid: str) -> int | None:
         get = self._find_getters(uuid).get(COUNTER)
         try:
-            return None if get is None else int(get(self._find_handle(uuid)))
+            return None if get is None else int(repeat_passing(get, self._find_handle(uuid)))
         except self._nvml.NVMLError as error:
             raise MeterError(str(error)) from None
 
@@ -177,7 +178,7 @@ class NvidiaSource(PowerSource, CapControl, ClockControl, CounterApart):
         values: dict[str, Any] = {}
         for name, get in getters.items():
             try:
-                values[name] = get(handle)
+                values[name] = repeat_passing(get, handle)
             except self._nvml.NVMLError as error:
                 # The status has room for one text. The other quantities of this reading stay valid.
                 values.setdefault("status", f"{name}: {error}")
@@ -301,16 +302,11 @@ class NvidiaSource(PowerSource, CapControl, ClockControl, CounterApart):
         return count
 
     def _field(self, handle: Any, field: int, scope: int | None = None) -> int:
-        request = field if scope is None else (field, scope)
-        value = self._nvml.nvmlDeviceGetFieldValues(handle, [request])[0]
-        # The call itself succeeds even if the field cannot be read.
-        if value.nvmlReturn != self._nvml.NVML_SUCCESS:
-            raise self._nvml.NVMLError(value.nvmlReturn)
-        return int(value.value.uiVal)
+        return read_field(self._nvml, handle, field, scope)
 
     def _try(self, get: Callable[[], Any]) -> Any:
         try:
-            return get()
+            return repeat_passing(get)
         except self._nvml.NVMLError:
             return None
 
@@ -348,7 +344,7 @@ class NvidiaSource(PowerSource, CapControl, ClockControl, CounterApart):
         if get is None:
             return False
         try:
-            get(handle)
+            repeat_passing(get, handle)
         except self._nvml.NVMLError as error:
             # Other errors can pass, so the quantity is kept and each failed read is recorded.
             return error.value not in (
