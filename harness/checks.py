@@ -11,7 +11,7 @@ from pathlib import Path
 from harness.container_image import CONTAINER_VARIABLE, find_container_image
 from harness.run.plan import MachineError, Plan
 from harness.system import EXTRAS, read_git_state
-from rules.boards import find_board
+from rules.boards import driver_chooses_state, find_board
 from rules.checks.system.container_missing import has_digest
 
 MIN_FREE_BYTES = 100_000_000
@@ -180,4 +180,11 @@ def check_plan(plan: Plan) -> Iterator[Check]:
         if find_board(name) is None
         else Check("board", True, f"{name}: the rule book has its data sheet")
     )
+    if driver_chooses_state(name):
+        found = (
+            f"the driver of {name} chooses the state of CUDA, in most cases {plan.state}, with a "
+            "memory clock below that of P0; nobody can set another one, so the results are those "
+            "of the state that the board keeps (C104)"
+        )
+        yield Check("power state", True, found)
     yield check_signing()

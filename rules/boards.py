@@ -7,6 +7,7 @@ source gives is None.
 """
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -16,6 +17,23 @@ CEILING_FALL_MHZ = 75
 % are not zero: 60 to 75 MHz on H100 and H200 in bf16. With more of them, the cap is the limit."""
 CLOCK_TOLERANCE_MHZ = 30
 """A sampled SM clock may differ from a fixed one by so much: two steps of 15 MHz."""
+
+COMPUTE_STATES = ("P0", "P1", "P2")
+"""The power states in which NVIDIA's drivers let CUDA compute."""
+_DRIVER_CHOOSES_STATE = re.compile(r"\b(GeForce|TITAN|Quadro|RTX)\b", re.IGNORECASE)
+
+
+def driver_chooses_state(name: str) -> bool:
+    """Whether the driver chooses the power state of CUDA on a board with this name, in most cases
+    P2, and nobody can change it. Sources: NVIDIA's answer in
+    https://babeltechreviews.com/nvidia-cuda-force-p2-state/, and
+    https://forums.developer.nvidia.com/t/remove-p2-forced-state-from-drivers/241998."""
+    return _DRIVER_CHOOSES_STATE.search(name) is not None
+
+
+def expected_state(name: str, state: str | None) -> str | None:
+    """The power state that a run on the board declares, where its meter names `state`."""
+    return "P2" if state in COMPUTE_STATES and driver_chooses_state(name) else state
 
 
 @dataclass(frozen=True)

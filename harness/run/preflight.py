@@ -36,6 +36,7 @@ from harness.run.planning import check_options, find_workload, make_plan
 from harness.simulation.board_models import parse_argument
 from harness.simulation.throughput_model import find_curve, name_figures
 from harness.system import hash_source, read_description
+from rules.boards import expected_state
 from rules.bundle_format.records import Json, Reading
 from rules.workloads import Workload
 
@@ -316,7 +317,7 @@ def inspect_machine(
             source.torch_device,
             source.driver,
             devices,
-            source.state,
+            expected_state(devices[0].name, source.state),
             run_cap_w,
             found_mw,
             found_state,

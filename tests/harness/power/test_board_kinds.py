@@ -2,15 +2,17 @@
 
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 from support.fakes.fake_nvml import NVML_ERROR_NOT_SUPPORTED, FakeNvml, NVMLError
 
 from harness.power.nvml_calls import ATTEMPTS
-from harness.power.source import MeterError
+from harness.power.source import STATE_VARIABLE, MeterError
 from harness.power.sources.nvidia import NvidiaSource
 from harness.run import preflight
+from harness.run.plan import RunRequest
 
 A = "GPU-aaaa0000-0000-0000-0000-000000000000"
 TIMEOUT, IN_USE, UNKNOWN, GPU_IS_LOST = 10, 19, 999, 15
@@ -110,3 +112,22 @@ def test_a_board_that_is_busy_for_long_is_refused_with_its_error() -> None:
     nvml.failures["nvmlDeviceGetHandleByIndex"] = [IN_USE] * ATTEMPTS
     with pytest.raises(MeterError, match=r"NVML gives no access to GPU 0 \(error 19\)"):
         NvidiaSource(nvml, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "state"), [("NVIDIA GeForce RTX 4090", "P2"), ("NVIDIA H200", "P0")]
+)
+def test_a_run_declares_the_state_in_which_its_board_computes(
+    name: str, state: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    nvml = OddNvml(A)
+    nvml.answers["nvmlDeviceGetName"] = name
+    monkeypatch.setattr(preflight, "open_source", lambda meter: NvidiaSource(nvml, None))
+    monkeypatch.setenv(STATE_VARIABLE, str(tmp_path))
+    request = RunRequest("resnet50-train", meter="nvidia")
+    checks = preflight.Preflight(request, tmp_path)
+    notes = [check for check in checks.examine() if check.name == "power state"]
+    assert checks.machine is not None and checks.machine.state == state
+    assert [f"chooses the state of CUDA, in most cases {state}" in c.result for c in notes] == (
+        [True] if state == "P2" else []
+    )
