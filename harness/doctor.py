@@ -37,6 +37,7 @@ from harness.power.source import Device, MeterError, PowerSource, read_back
 from harness.power.sources import measuring_meters, open_source
 from harness.run.preflight import find_objections, read_first
 from harness.system import EXTRAS
+from rules.boards import counter_covers_module
 
 
 def examine(meter: str | None = None) -> Iterator[Check]:
@@ -82,6 +83,8 @@ def _describe_reading(source: PowerSource, device: Device) -> str:
     power = "-" if power_mw is None else f"{power_mw / 1e3:.0f} W"
     cap = "no cap" if reading.cap_mw is None else f"cap {format_limit(reading.cap_mw)}"
     counter = "no energy counter" if reading.energy_mj is None else "energy counter"
+    if counter_covers_module(device.name):
+        counter = "energy counter of the whole module, which is not used"
     return f"{power}, {cap}, {counter}"
 
 

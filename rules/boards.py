@@ -22,6 +22,8 @@ COMPUTE_STATES = ("P0", "P1", "P2")
 """The power states in which NVIDIA's drivers let CUDA compute."""
 _DRIVER_CHOOSES_STATE = re.compile(r"\b(GeForce|TITAN|Quadro|RTX)\b", re.IGNORECASE)
 
+_COUNTER_OF_MODULE = re.compile(r"\bGH200\b")
+
 
 def driver_chooses_state(name: str) -> bool:
     """Whether the driver chooses the power state of CUDA on a board with this name, in most cases
@@ -29,6 +31,13 @@ def driver_chooses_state(name: str) -> bool:
     https://babeltechreviews.com/nvidia-cuda-force-p2-state/, and
     https://forums.developer.nvidia.com/t/remove-p2-forced-state-from-drivers/241998."""
     return _DRIVER_CHOOSES_STATE.search(name) is not None
+
+
+def counter_covers_module(name: str) -> bool:
+    """Whether the energy counter that NVML gives for the board covers the module around it, CPU and
+    memory too, while its power is that of the GPU. Source: measurements by the authors of Zeus,
+    https://github.com/ml-energy/zeus/pull/172."""
+    return _COUNTER_OF_MODULE.search(name) is not None
 
 
 def expected_state(name: str, state: str | None) -> str | None:

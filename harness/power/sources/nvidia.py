@@ -32,6 +32,7 @@ from harness.power.source import (
     PowerSource,
     Readback,
 )
+from rules.boards import counter_covers_module
 from rules.bundle_format.records import Reading
 
 # Numbers of NVML field values (NVML_FI_DEV_…); older bindings lack some of the names.
@@ -336,6 +337,9 @@ class NvidiaSource(PowerSource, CapControl, ClockControl, CounterApart):
             "cap_mw": nvml.nvmlDeviceGetEnforcedPowerLimit,
             "mem_power_mw": lambda h: self._field(h, POWER_AVERAGE, MEMORY_SCOPE),
         }
+        if counter_covers_module(self._try(lambda: nvml.nvmlDeviceGetName(handle)) or ""):
+            # It would be compared with the power of the GPU. The node meter `nvml_module` reads it.
+            del getters[COUNTER]
         return {
             name: get for name, get in getters.items() if get is not None and self._has(handle, get)
         }
