@@ -87,6 +87,10 @@ class Board:
     measured. Source: measurements with `bench-submit burn --input zeros` or its like
     (docs/measurement.md)."""
 
+    dies: int = 1
+    """How many of these boards one card has, with one power reading for all of them. Each board has
+    its part of the reading."""
+
     def lowest_ceiling_mhz(self, precision: str) -> int | None:
         """The lowest clock at which such a ceiling was measured, whatever the inputs are; of all
         precisions if this one was not measured. None if the board was not measured. Only a power
@@ -129,6 +133,7 @@ _B300_PEAKS = _make_peaks(1.25, 75.0, 1125.0, 2250.0, 4500.0)
 _GB200_PEAKS = _make_peaks(40.0, 80.0, 1250.0, 2500.0, 5000.0)
 _GB300_PEAKS = _make_peaks(None, None, None, 2500.0, 5000.0)
 _MI250X_PEAKS = _make_peaks(95.7, 95.7, None, 383.0, None)
+_MI250X_DIE_PEAKS = _make_peaks(47.9, 47.9, None, 191.5, None)
 _MI300A_PEAKS = _make_peaks(122.6, 122.6, 490.3, 980.6, 1961.2)
 _MI300X_PEAKS = _make_peaks(163.4, 163.4, 653.7, 1307.4, 2614.9)
 _H200_CEILINGS = {"bf16": 1740, "fp16": 1635, "fp8": 1695, "tf32": 1950}
@@ -175,6 +180,10 @@ _V100_CLOCKS = Source(
     "T4 and V100 compared", "https://hmc-tech.com/gpu/nvidia-t4-vs-nvidia-v100-sxm"
 )
 _MI250X = Source("AMD Instinct MI250X data sheet", f"{_AMD}/mi200/mi250x.html")
+_AMD_NAMES = Source(
+    "Names of AMD GPUs, libdrm",
+    "https://gitlab.freedesktop.org/mesa/drm/-/blob/main/data/amdgpu.ids",
+)
 _MI300A = Source("AMD Instinct MI300A data sheet", f"{_AMD}/mi300/mi300a.html")
 _MI300X = Source("AMD Instinct MI300X data sheet", f"{_AMD}/mi300/mi300x.html")
 _MI325X = Source("AMD Instinct MI325X data sheet", f"{_AMD}/mi300/mi325x.html")
@@ -223,6 +232,9 @@ BOARDS = (
           _GB300_PEAKS, 1400, None, 8.0, 288, None, False, "HBM3e", None, (_GB300, _B300)),
     Board("MI250X", "AMD", (),
           _MI250X_PEAKS, 560, None, 3.2, 128, 1700, False, "HBM2e", 500, (_MI250X,)),
+    Board("MI250X die", "AMD", ("AMD Instinct MI250X", "AMD Instinct MI250X / MI250"),
+          _MI250X_DIE_PEAKS, 280, None, 1.6, 64, 1700, False, "HBM2e", 250,
+          (_MI250X, _AMD_NAMES), dies=2),
     Board("MI300A", "AMD", ("AMD Instinct MI300A",),
           _MI300A_PEAKS, 760, None, 5.3, 128, 2100, False, "HBM3", 550, (_MI300A,)),
     Board("MI300X", "AMD", ("AMD Instinct MI300X", "AMD Instinct MI300X OAM"),

@@ -67,7 +67,14 @@ def select_devices(source: PowerSource, count: int, first_index: int = 0) -> tup
 def find_objections(source: PowerSource, devices: Sequence[Device]) -> Iterator[str]:
     """Yield the reasons why a run on these devices would not pass the check. Each line names the
     device, what was found and what to do."""
+    visible = {device.uuid for device in source.devices()}
     for device in devices:
+        for hidden in set(source.find_sharers(device.uuid)) - visible:
+            yield (
+                f"{device.uuid}: its power reading is that of a card of two dies, and the other "
+                f"one ({hidden or 'no access'}) is not visible here; make both dies visible, and "
+                "give --gpus 2 for each card"
+            )
         readback = read_back(source, device.uuid)
         for objection in _find_readback_objections(readback):
             yield f"{device.uuid}: {objection}"
@@ -307,6 +314,7 @@ def inspect_machine(
         refuse_foreign_limits(name, [device.uuid for device in devices], GRACE_S)
         run_cap_w, found_mw = determine_cap(source, devices, cap_w)
         check_sm_clock(source, devices, sm_clock_mhz)
+        _check_whole_cards(source, devices)
         if objections := list(find_objections(source, devices)):
             raise MachineError(
                 "this would not pass the check:\n" + "\n".join(f"  {line}" for line in objections)
@@ -326,6 +334,18 @@ def inspect_machine(
             installed=source.count_installed(),
             power_reading=source.power_reading,
         )
+
+
+def _check_whole_cards(source: PowerSource, devices: Sequence[Device]) -> None:
+    """Raise MachineError if the run uses one of two visible dies that share a power reading."""
+    used = {device.uuid for device in devices}
+    visible = {device.uuid for device in source.devices()}
+    for device in devices:
+        if unused := (visible & set(source.find_sharers(device.uuid))) - used:
+            raise MachineError(
+                f"{device.uuid} and {', '.join(unused)} are dies of one card, which has one power "
+                "reading; give --gpus 2 for each card, and both dies in ROCR_VISIBLE_DEVICES"
+            )
 
 
 def _find_readback_objections(readback: Readback) -> Iterator[str]:
