@@ -37,10 +37,17 @@ class Check:
     advice: str = ""
     error: Exception | None = field(default=None, compare=False)
     """The error that a run would end with."""
+    subject: str = ""
+    """The board that a meter reads."""
 
     def __str__(self) -> str:
         mark = {True: "ok", False: "no", None: "-"}[self.ok]
         return f"{mark:3} {self.name}: {self.describe()}"
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether what was checked can be used. A node meter can be usable and need attention."""
+        return self.ok is True or (self.ok is None and self.name.startswith("node meter "))
 
     def describe(self) -> str:
         """The result, and what to do."""

@@ -37,7 +37,7 @@ from harness.power.source import Device, MeterError, PowerSource, read_back
 from harness.power.sources import measuring_meters, open_source
 from harness.run.preflight import find_objections, read_first
 from harness.system import EXTRAS
-from rules.boards import counter_covers_module
+from rules.boards import counter_covers_module, expected_state
 
 
 def examine(meter: str | None = None) -> Iterator[Check]:
@@ -73,7 +73,13 @@ def _check_meter(name: str, is_required: bool) -> Iterator[Check]:
         for device in devices:
             problems = list(find_objections(source, [device]))
             summary = f"{device.uuid}: {device.name}, {_describe_reading(source, device)}"
-            yield Check(f"meter {name}", not problems, summary, "; ".join(problems))
+            yield Check(
+                f"meter {name}",
+                not problems,
+                summary,
+                "; ".join(problems),
+                subject=device.name,
+            )
         yield from _check_caps(name, source, devices)
 
 
@@ -85,7 +91,9 @@ def _describe_reading(source: PowerSource, device: Device) -> str:
     counter = "no energy counter" if reading.energy_mj is None else "energy counter"
     if counter_covers_module(device.name):
         counter = "energy counter of the whole module, which is not used"
-    return f"{power}, {cap}, {counter}"
+    state = expected_state(device.name, source.state)
+    choice = f", computes in {state} by the driver's choice" if state != source.state else ""
+    return f"{power}, {cap}, {counter}{choice}"
 
 
 def _check_caps(name: str, source: PowerSource, devices: Sequence[Device]) -> Iterator[Check]:
