@@ -36,7 +36,7 @@ from harness.power.meter_access import METERS_FILE, METERS_VARIABLE
 from harness.power.source import Device, MeterError, PowerSource, read_back
 from harness.power.sources import measuring_meters, open_source
 from harness.run.preflight import find_objections, read_first
-from harness.system import EXTRAS
+from harness.system import EXTRAS, NVML_BINDING, find_nvml_binding
 from rules.boards import counter_covers_module, expected_state
 
 
@@ -47,6 +47,7 @@ def examine(meter: str | None = None) -> Iterator[Check]:
     yield from _check_stacks()
     for name in measuring_meters() if meter is None else [meter]:
         yield from _check_meter(name, is_required=meter is not None)
+    yield from _check_nvml_binding()
     yield from _check_journals()
     yield check_code()
     yield check_container()
@@ -94,6 +95,19 @@ def _describe_reading(source: PowerSource, device: Device) -> str:
     state = expected_state(device.name, source.state)
     choice = f", computes in {state} by the driver's choice" if state != source.state else ""
     return f"{power}, {cap}, {counter}{choice}"
+
+
+def _check_nvml_binding() -> Iterator[Check]:
+    """Which distribution gives the module `pynvml`."""
+    if (binding := find_nvml_binding()) is None:
+        return
+    found = f"{binding.name} {binding.version}" if binding.name else f"the file {binding.file}"
+    if binding.name == NVML_BINDING:
+        yield Check("NVML binding", True, found)
+        return
+    remedy = f"pip uninstall {binding.name}" if binding.name else "take it off the path"
+    advice = f"it hides {NVML_BINDING}, and environment.json names it; {remedy}"
+    yield Check("NVML binding", None, f"{found} is loaded for pynvml", advice)
 
 
 def _check_caps(name: str, source: PowerSource, devices: Sequence[Device]) -> Iterator[Check]:

@@ -89,7 +89,7 @@ def test_the_verdict_names_whatever_prevents_a_run() -> None:
         Check("node meter pdu, feed a", None, "10 W", "its clock is late"),
     ]
     assert describe_verdict(checks) == (
-        "this machine can measure: Board, node meter pdu, feed a; cannot: torch because torch is not "
-        "installed"
+        "this machine can measure: Board, node meter pdu, feed a; cannot: torch because torch is "
+        "not installed"
     )
     assert describe_verdict([]) == "this machine can measure: nothing"
