@@ -21,6 +21,7 @@ from functools import partial
 from types import ModuleType
 from typing import Any
 
+from harness.power.cuda_devices import choose_boards
 from harness.power.nvml_calls import read_field, repeat_passing
 from harness.power.source import (
     CapControl,
@@ -79,7 +80,6 @@ class NvidiaSource(PowerSource, CapControl, ClockControl, CounterApart):
         self.driver = nvml.nvmlSystemGetDriverVersion()
         handles: dict[int, Any] = {}
         errors: dict[int, str] = {}
-        # The indices of CUDA_VISIBLE_DEVICES count GPUs without access too, so these keep a place.
         uuids = [""] * nvml.nvmlDeviceGetCount()
         for index in range(len(uuids)):
             # NVML counts a GPU that a container or cgroup forbids, or that is lost, and gives no
@@ -89,15 +89,7 @@ class NvidiaSource(PowerSource, CapControl, ClockControl, CounterApart):
                 uuids[index] = repeat_passing(nvml.nvmlDeviceGetUUID, handles[index])
             except nvml.NVMLError as error:
                 errors[index] = str(error)
-        indices = visible_devices(uuids, visible)
-        if visible is None:
-            # A GPU that nobody named must not keep the others from being read and restored.
-            indices = [i for i in indices if i not in errors] or indices
-        if refused := [i for i in indices if i in errors]:
-            raise MeterError(
-                f"NVML gives no access to GPU {refused[0]} ({errors[refused[0]]}); choose others "
-                "with CUDA_VISIBLE_DEVICES, or ask an administrator"
-            )
+        indices = choose_boards(uuids, errors, visible)
         # Getting a handle and probing for support take time, so no tick repeats them.
         self._handles = {uuids[i]: handles[i] for i in indices}
         self._hidden_handles = {
@@ -358,25 +350,3 @@ class NvidiaSource(PowerSource, CapControl, ClockControl, CounterApart):
                 self._nvml.NVML_ERROR_FUNCTION_NOT_FOUND,
             )
         return True
-
-
-def visible_devices(uuids: list[str], visible: str | None) -> list[int]:
-    """Indices into `uuids` (in PCI order) that a value of CUDA_VISIBLE_DEVICES names. As in CUDA,
-    the first invalid entry ends the list.
-
-    A number counts in PCI order. CUDA's order is the same if all GPUs of a node are of one model;
-    the workers receive UUIDs. Source: CUDA programming guide, environment variables.
-    """
-    if visible is None:
-        return list(range(len(uuids)))
-    indices: list[int] = []
-    for token in (t.strip() for t in visible.split(",")):
-        matches = [
-            i for i, uuid in enumerate(uuids) if token.startswith("GPU-") and uuid.startswith(token)
-        ]
-        if token.isdigit() and int(token) < len(uuids):
-            matches = [int(token)]
-        if len(matches) != 1:
-            break
-        indices.append(matches[0])
-    return indices

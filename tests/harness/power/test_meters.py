@@ -8,6 +8,7 @@ import pytest
 from support.fakes import fake_nvml
 from support.fakes.fake_nvml import NVML_ERROR_NOT_SUPPORTED, FakeNvml
 
+from harness.power.cuda_devices import visible_devices
 from harness.power.source import (
     MeterError,
     NotAllowedError,
@@ -16,7 +17,7 @@ from harness.power.source import (
     read_back,
 )
 from harness.power.sources import open_source, source_names
-from harness.power.sources.nvidia import NvidiaSource, visible_devices
+from harness.power.sources.nvidia import NvidiaSource
 from harness.power.sources.rapl import RaplSource
 from harness.power.sources.simulated import SimulatedSource
 from harness.run.board_settings import determine_cap
