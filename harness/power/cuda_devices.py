@@ -53,15 +53,16 @@ def choose_boards(
     except MeterError as error:
         _refuse(
             errors,
-            f"CUDA_VISIBLE_DEVICES={visible} may count without it, and {error}; name the GPUs of the "
-            "job by UUID (nvidia-smi -L)",
+            f"CUDA_VISIBLE_DEVICES={visible} may count without it, and {error}; name the GPUs of "
+            "the job by UUID (nvidia-smi -L)",
         )
     known = {uuids[n]: n for n in accessible}
     if not of_cuda or any(uuid not in known for uuid in of_cuda):
         _refuse(
             errors,
-            f"CUDA_VISIBLE_DEVICES={visible} lets CUDA compute on {', '.join(of_cuda) or 'no GPU'}; "
-            "choose others with CUDA_VISIBLE_DEVICES, or ask an administrator",
+            f"CUDA_VISIBLE_DEVICES={visible} lets CUDA compute on "
+            f"{', '.join(of_cuda) or 'no GPU'}; choose others with CUDA_VISIBLE_DEVICES, or ask an "
+            "administrator",
         )
     return [known[uuid] for uuid in of_cuda]
 
