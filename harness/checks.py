@@ -11,7 +11,7 @@ from pathlib import Path
 from harness.container_image import CONTAINER_VARIABLE, find_container_image
 from harness.run.plan import MachineError, Plan
 from harness.system import EXTRAS, read_git_state
-from rules.boards import find_board
+from rules.boards import driver_chooses_state, find_board
 from rules.checks.system.container_missing import has_digest
 
 MIN_FREE_BYTES = 100_000_000
@@ -37,10 +37,17 @@ class Check:
     advice: str = ""
     error: Exception | None = field(default=None, compare=False)
     """The error that a run would end with."""
+    subject: str = ""
+    """The board that a meter reads."""
 
     def __str__(self) -> str:
         mark = {True: "ok", False: "no", None: "-"}[self.ok]
         return f"{mark:3} {self.name}: {self.describe()}"
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether what was checked can be used. A node meter can be usable and need attention."""
+        return self.ok is True or (self.ok is None and self.name.startswith("node meter "))
 
     def describe(self) -> str:
         """The result, and what to do."""
@@ -180,4 +187,16 @@ def check_plan(plan: Plan) -> Iterator[Check]:
         if find_board(name) is None
         else Check("board", True, f"{name}: the rule book has its data sheet")
     )
+    yield from check_power_state(name, plan.state)
     yield check_signing()
+
+
+def check_power_state(name: str, state: str | None) -> Iterator[Check]:
+    """Say so if the driver of the board chooses the power state, of which `state` is declared."""
+    if driver_chooses_state(name):
+        found = (
+            f"the driver of {name} chooses the state of CUDA, in most cases {state}, with a "
+            "memory clock below that of P0; nobody can set another one, so the results are those "
+            "of the state that the board keeps (C104)"
+        )
+        yield Check("power state", None, found)

@@ -3,6 +3,8 @@
 The commands import their modules when they are called, which keeps --help fast.
 """
 
+import json
+import shutil
 import sys
 from pathlib import Path
 from typing import Any, NoReturn
@@ -33,6 +35,8 @@ from harness.commands.errors import report_errors
 from harness.commands.study import study
 from harness.commands.sweep import sweep
 from harness.power_logs.commands import attach_power, power_log
+
+MARK_COLOURS = {True: "green", False: "red", None: "yellow"}
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -249,31 +253,35 @@ def restore() -> None:
     help="examine the power sensors of the boards instead, and write all reads to DIRECTORY  "
     "[default: .]",
 )
+@click.option("--json", "as_json", is_flag=True, help="print the checks and the verdict as JSON")
 def doctor(
-    meter: str | None, meters: str | None, system: Path | None, sensor_directory: Path | None
+    meter: str | None,
+    meters: str | None,
+    system: Path | None,
+    sensor_directory: Path | None,
+    as_json: bool,
 ) -> None:
-    """Check what this machine can do, and show how to fix what it cannot.
+    """Check what this machine can do, and show how to fix what it cannot. The last line is the
+    verdict: what can be measured here, and what cannot.
 
     With --meters, read each node meter, and show its value, its age, the rate and the clock.
 
     With --sensor, load each board in pulses for 94 s, and show refresh period, averaging window and
     delay of its power and its energy counter.
     """
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
     from harness.doctor import examine
     from harness.meter_checks import examine_meters
+    from harness.verdict import checks_to_json, format_check, format_verdict
 
-    table = Table(box=None)
-    for heading in ("", "what", "found", "advice"):
-        table.add_column(heading, overflow="fold")
     if system is not None and meters is None:
         raise click.UsageError("--system: give it with --meters")
     if sensor_directory is not None:
         if meters is not None:
             raise click.UsageError("--sensor reads no node meters; leave out --meters")
+        if as_json:
+            raise click.UsageError("--sensor writes files of its own; leave out --json")
+        from rich.console import Console
+
         from harness.sensor.command import examine_sensors
 
         with report_errors():
@@ -281,10 +289,14 @@ def doctor(
                 Console(width=80).print(text, soft_wrap=isinstance(text, str))
         return
     checks = list(examine(meter) if meters is None else examine_meters(meters, system))
-    for check in checks:
-        sign = {True: "[green]ok[/]", False: "[red]no[/]", None: "[yellow]-[/]"}[check.ok]
-        table.add_row(sign, check.name, escape(check.result), escape(check.advice))
-    Console(width=None if sys.stdout.isatty() else 200).print(table)
+    if as_json:
+        click.echo(json.dumps(checks_to_json(checks), indent=1, ensure_ascii=False))
+    else:
+        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 80
+        for check in checks:
+            text, colour = format_check(check, width), MARK_COLOURS[check.ok]
+            click.echo(click.style(text[:2], fg=colour) + text[2:])
+        click.echo(format_verdict(checks, width))
     sys.exit(1 if any(check.ok is False for check in checks) else 0)
 
 

@@ -35,8 +35,9 @@ from harness.power.caps.registry import explain_lost_journals, state_directories
 from harness.power.meter_access import METERS_FILE, METERS_VARIABLE
 from harness.power.source import Device, MeterError, PowerSource, read_back
 from harness.power.sources import measuring_meters, open_source
-from harness.run.preflight import find_objections
-from harness.system import EXTRAS
+from harness.run.preflight import find_objections, read_first
+from harness.system import EXTRAS, NVML_BINDING, find_nvml_binding
+from rules.boards import counter_covers_module, expected_state
 
 
 def examine(meter: str | None = None) -> Iterator[Check]:
@@ -46,6 +47,7 @@ def examine(meter: str | None = None) -> Iterator[Check]:
     yield from _check_stacks()
     for name in measuring_meters() if meter is None else [meter]:
         yield from _check_meter(name, is_required=meter is not None)
+    yield from _check_nvml_binding()
     yield from _check_journals()
     yield check_code()
     yield check_container()
@@ -72,17 +74,40 @@ def _check_meter(name: str, is_required: bool) -> Iterator[Check]:
         for device in devices:
             problems = list(find_objections(source, [device]))
             summary = f"{device.uuid}: {device.name}, {_describe_reading(source, device)}"
-            yield Check(f"meter {name}", not problems, summary, "; ".join(problems))
+            yield Check(
+                f"meter {name}",
+                not problems,
+                summary,
+                "; ".join(problems),
+                subject=device.name,
+            )
         yield from _check_caps(name, source, devices)
 
 
 def _describe_reading(source: PowerSource, device: Device) -> str:
-    reading = source.read(device.uuid)
+    reading = read_first(source, device.uuid)
     power_mw = reading.power_avg_mw if reading.power_mw is None else reading.power_mw
     power = "-" if power_mw is None else f"{power_mw / 1e3:.0f} W"
     cap = "no cap" if reading.cap_mw is None else f"cap {format_limit(reading.cap_mw)}"
     counter = "no energy counter" if reading.energy_mj is None else "energy counter"
-    return f"{power}, {cap}, {counter}"
+    if counter_covers_module(device.name):
+        counter = "energy counter of the whole module, which is not used"
+    state = expected_state(device.name, source.state)
+    choice = f", computes in {state} by the driver's choice" if state != source.state else ""
+    return f"{power}, {cap}, {counter}{choice}"
+
+
+def _check_nvml_binding() -> Iterator[Check]:
+    """Which distribution gives the module `pynvml`."""
+    if (binding := find_nvml_binding()) is None:
+        return
+    found = f"{binding.name} {binding.version}" if binding.name else f"the file {binding.file}"
+    if binding.name == NVML_BINDING:
+        yield Check("NVML binding", True, found)
+        return
+    remedy = f"pip uninstall {binding.name}" if binding.name else "take it off the path"
+    advice = f"it hides {NVML_BINDING}, and environment.json names it; {remedy}"
+    yield Check("NVML binding", None, f"{found} is loaded for pynvml", advice)
 
 
 def _check_caps(name: str, source: PowerSource, devices: Sequence[Device]) -> Iterator[Check]:

@@ -46,12 +46,14 @@ class TimedReading:
     read_ns: int
     wall_ns: int
     feeds: dict[str, FeedReading]
+    warning: str
+    """Of the meter (`NodeMeter.warning`)."""
 
 
 def check_node_meters(description: Json | None, run_request: RunRequest) -> Check | None:
     """Check that each meter of this node can be read; None if the description of the system has
     none. Raises MeterError, and PlanError for a file of meters that nothing would read."""
-    powers = []
+    powers, warnings = [], []
     meters = parse_meters(description or {})
     if run_request.meters and not meters:
         raise PlanError(
@@ -67,7 +69,11 @@ def check_node_meters(description: Json | None, run_request: RunRequest) -> Chec
                 raise MeterError("; ".join(problems))
             power_w = sum((feed.power_mw or 0) / 1e3 for feed in reading.feeds.values())
             powers.append(f"{meter.id} {power_w:.0f} W")
-    return Check("node meters", True, ", ".join(powers)) if powers else None
+            if reading.warning:
+                warnings.append(f"warning: meter {meter.id}: {reading.warning}")
+    if not powers:
+        return None
+    return Check("node meters", True, ", ".join(powers), "; ".join(warnings))
 
 
 def examine_meters(meters_file: str, system: Path | None) -> Iterator[Check]:
@@ -107,7 +113,7 @@ def read_meter(access: MeterAccess, interval_s: float, count: int) -> Iterator[T
             feeds = dict(node_meter.read())
             read_ns = time.monotonic_ns()
             wall_ns = time.time_ns() - (read_ns - sent_ns) // 2
-            yield TimedReading(sent_ns, read_ns, wall_ns, feeds)
+            yield TimedReading(sent_ns, read_ns, wall_ns, feeds, node_meter.warning)
 
 
 def describe_problems(meter: str, reading: TimedReading) -> list[str]:
@@ -159,6 +165,7 @@ def _examine_feed(
     ):
         results.append(result)
         advice += [warning] if warning else []
+    advice += [readings[-1].warning] if readings[-1].warning else []
     return Check(name, None if advice else True, ", ".join(results), "; ".join(advice))
 
 

@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import importlib.metadata
+import importlib.util
 import os
 import platform
 import re
@@ -43,6 +44,10 @@ PACKAGES = (
     "sglang-kernel",
     "flashinfer-python",
 )
+NVML_BINDING = "nvidia-ml-py"
+NVML_DISTRIBUTIONS = (NVML_BINDING, "pynvml", "nvidia-ml-py3")
+"""The distributions that have a module `pynvml`. Before version 12, `pynvml` has a package of this
+name, which Python finds before the module of nvidia-ml-py."""
 VARIABLES = re.compile(
     r"((CUDA|HIP|ROCR)_VISIBLE_DEVICES|CUDA_DEVICE_ORDER|NCCL_\w+|OMP_NUM_THREADS|PYTORCH_\w*ALLOC_CONF)$"
 )
@@ -191,7 +196,47 @@ def read_package_versions() -> dict[str, str]:
     for name in PACKAGES:
         with contextlib.suppress(importlib.metadata.PackageNotFoundError):
             versions[name] = importlib.metadata.version(name)
+    binding = find_nvml_binding()
+    if binding is not None and binding.name != NVML_BINDING:
+        # Its module hides that of nvidia-ml-py.
+        versions.pop(NVML_BINDING, None)
+        if binding.name:
+            versions[binding.name] = binding.version
     return versions
+
+
+@dataclass(frozen=True)
+class Binding:
+    """The distribution whose file `import pynvml` loads."""
+
+    name: str
+    """Empty if the file belongs to none."""
+    version: str
+    file: str
+
+
+def find_nvml_binding() -> Binding | None:
+    """Return which distribution the module `pynvml` belongs to, without importing it; None if there
+    is no such module, or if the distributions here do not list their files."""
+    try:
+        spec = importlib.util.find_spec("pynvml")
+    except ValueError:  # a module without a file
+        return None
+    if spec is None or spec.origin is None:
+        return None
+    origin = Path(spec.origin).resolve()
+    is_listed = False
+    for name in NVML_DISTRIBUTIONS:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            distribution = importlib.metadata.distribution(name)
+            files = distribution.files or []
+            is_listed |= bool(files)
+            if any(
+                file.name == origin.name and Path(str(file.locate())).resolve() == origin
+                for file in files
+            ):
+                return Binding(name, distribution.version, str(origin))
+    return Binding("", "", str(origin)) if is_listed else None
 
 
 def _read_os_name() -> str:

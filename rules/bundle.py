@@ -34,7 +34,12 @@ from rules.metrics.attempt import compute_or_explain
 from rules.metrics.figures import IdleFigures, RunFigures
 from rules.metrics.headline import apply_rule_book
 from rules.metrics.idle import compute_idle_figures
-from rules.metrics.intervals import find_spans, group_by_accelerator, group_by_epoch_and_rank
+from rules.metrics.intervals import (
+    drop_module_counters,
+    find_spans,
+    group_by_accelerator,
+    group_by_epoch_and_rank,
+)
 from rules.metrics.node.figures import NodeFigures, compute_node_figures
 from rules.metrics.node.traces import FeedTrace, build_placed_traces
 from rules.metrics.parts import Part, parts_of_groups
@@ -243,7 +248,7 @@ class Bundle:
     @cached_property
     def samples_of(self) -> Mapping[str, Table]:
         """The samples of each accelerator, in the order of the file."""
-        return group_by_accelerator(self.samples)
+        return drop_module_counters(group_by_accelerator(self.samples), self.accelerators)
 
     @cached_property
     def batches_of(self) -> Mapping[tuple[int, int], Ints]:

@@ -103,6 +103,8 @@ class NodeMeter(ABC):
     none."""
     simulated: ClassVar[bool] = False
     """Whether the readings are computed instead of measured."""
+    warning: str = ""
+    """What a user should know about the readings so far; empty if there is nothing."""
 
     @classmethod
     @abstractmethod

@@ -10,6 +10,7 @@ from typing import Any
 from harness.power.source import MeterError
 
 PCI_DEVICES = Path("/sys/bus/pci/devices")
+NOT_SUPPORTED = (2, 3)  # AMDSMI_STATUS_NOT_SUPPORTED, AMDSMI_STATUS_NOT_YET_IMPLEMENTED
 VISIBLE_VARIABLES = ("ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES")
 
 
@@ -96,3 +97,13 @@ def known_milliwatts(watts: Any) -> int | None:
     """Power in W as mW; None also for all ones in 16 bits, and for 0, which a second die gives."""
     number = known_number(watts)
     return None if number in (None, 0, 0xFFFF) else number * 1000
+
+
+def is_unsupported(error: Exception) -> bool:
+    """Whether the board or this AMD SMI lacks the quantity for good."""
+    return isinstance(error, AttributeError) or getattr(error, "err_code", None) in NOT_SUPPORTED
+
+
+def join_lines(text: object) -> str:
+    """The text in one line; messages of AMD SMI have several."""
+    return " ".join(str(text).split())

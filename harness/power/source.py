@@ -132,6 +132,11 @@ class PowerSource(ABC):
         """How many accelerators the node has, visible or not."""
         return len(self.devices()) + len(self.hidden())
 
+    def find_sharers(self, uuid: str) -> list[str]:
+        """The UUIDs of the accelerators that share one power reading with this one; an empty UUID
+        stands for one that this process cannot see."""
+        return []
+
     @abstractmethod
     def read(self, uuid: str) -> Reading:
         """Read the accelerator `uuid` now. Never raises: a quantity that cannot be read is None,

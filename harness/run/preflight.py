@@ -1,6 +1,7 @@
 """Checks a run and the machine before it starts, so that a run that must fail, or that the checker
 would refuse, does not start."""
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -35,11 +36,14 @@ from harness.run.planning import check_options, find_workload, make_plan
 from harness.simulation.board_models import parse_argument
 from harness.simulation.throughput_model import find_curve, name_figures
 from harness.system import hash_source, read_description
-from rules.bundle_format.records import Json
+from rules.boards import expected_state
+from rules.bundle_format.records import Json, Reading
 from rules.workloads import Workload
 
 MANUAL_LEVELS = ("manual", "determinism")
 """Performance levels with manually set clocks. Setting the level again does not restore them."""
+FIRST_READINGS, PAUSE_S = 3, 0.2
+"""How often a failing first reading is made, and the pause between two."""
 
 
 def select_devices(source: PowerSource, count: int, first_index: int = 0) -> tuple[Device, ...]:
@@ -63,11 +67,18 @@ def select_devices(source: PowerSource, count: int, first_index: int = 0) -> tup
 def find_objections(source: PowerSource, devices: Sequence[Device]) -> Iterator[str]:
     """Yield the reasons why a run on these devices would not pass the check. Each line names the
     device, what was found and what to do."""
+    visible = {device.uuid for device in source.devices()}
     for device in devices:
+        for hidden in set(source.find_sharers(device.uuid)) - visible:
+            yield (
+                f"{device.uuid}: its power reading is that of a card of two dies, and the other "
+                f"one ({hidden or 'no access'}) is not visible here; make both dies visible, and "
+                "give --gpus 2 for each card"
+            )
         readback = read_back(source, device.uuid)
         for objection in _find_readback_objections(readback):
             yield f"{device.uuid}: {objection}"
-        reading = source.read(device.uuid)
+        reading = read_first(source, device.uuid)
         if source.state == SETTABLE_STATE and reading.power_state in MANUAL_LEVELS:
             yield (
                 f"{device.uuid}: its performance level is {reading.power_state}, with manually set "
@@ -79,6 +90,22 @@ def find_objections(source: PowerSource, devices: Sequence[Device]) -> Iterator[
                 f"{device.uuid}: a first reading failed ({reading.status}), and the meter must "
                 "read every quantity that it has; bench-submit doctor shows what it reads"
             )
+        elif not (reading.power_mw or reading.power_avg_mw):
+            yield (
+                f"{device.uuid}: the driver gives no power of {device.name}, so nothing can be "
+                "measured; virtual GPUs, GPUs in WSL and some embedded ones have none: take a "
+                "board that the machine has to itself"
+            )
+
+
+def read_first(source: PowerSource, uuid: str) -> Reading:
+    """Read an accelerator as it is before a run. A reading that fails is repeated, because a driver
+    can fail for a moment."""
+    for _ in range(FIRST_READINGS - 1):
+        if (reading := source.read(uuid)).status == "ok":
+            return reading
+        time.sleep(PAUSE_S)
+    return source.read(uuid)
 
 
 class Preflight:
@@ -287,6 +314,7 @@ def inspect_machine(
         refuse_foreign_limits(name, [device.uuid for device in devices], GRACE_S)
         run_cap_w, found_mw = determine_cap(source, devices, cap_w)
         check_sm_clock(source, devices, sm_clock_mhz)
+        _check_whole_cards(source, devices)
         if objections := list(find_objections(source, devices)):
             raise MachineError(
                 "this would not pass the check:\n" + "\n".join(f"  {line}" for line in objections)
@@ -297,7 +325,7 @@ def inspect_machine(
             source.torch_device,
             source.driver,
             devices,
-            source.state,
+            expected_state(devices[0].name, source.state),
             run_cap_w,
             found_mw,
             found_state,
@@ -306,6 +334,18 @@ def inspect_machine(
             installed=source.count_installed(),
             power_reading=source.power_reading,
         )
+
+
+def _check_whole_cards(source: PowerSource, devices: Sequence[Device]) -> None:
+    """Raise MachineError if the run uses one of two visible dies that share a power reading."""
+    used = {device.uuid for device in devices}
+    visible = {device.uuid for device in source.devices()}
+    for device in devices:
+        if unused := (visible & set(source.find_sharers(device.uuid))) - used:
+            raise MachineError(
+                f"{device.uuid} and {', '.join(unused)} are dies of one card, which has one power "
+                "reading; give --gpus 2 for each card, and both dies in ROCR_VISIBLE_DEVICES"
+            )
 
 
 def _find_readback_objections(readback: Readback) -> Iterator[str]:

@@ -9,6 +9,7 @@ from harness.checks import (
     check_code,
     check_container,
     check_packages,
+    check_power_state,
     check_signing,
     check_target,
 )
@@ -59,6 +60,7 @@ class StudyPreflight(preflight.Preflight):
                     f"{name}: the rule book has no data sheet of this board, so its peak is unknown"
                 )
                 yield Check("board", None, found)
+            yield from check_power_state(name, self.machine.state)
             yield check_signing()
 
     def _list_checks(self) -> Iterator[NamedCheck]:

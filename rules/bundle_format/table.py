@@ -118,6 +118,11 @@ class Table:
         """Return the table restricted to some of its rows."""
         return Table(self.columns, self.places[rows])
 
+    def without(self, column: str) -> "Table":
+        """Return the table with every cell of a column of numbers empty."""
+        empty = np.full(len(self.columns[column]), np.nan)
+        return Table({**self.columns, column: empty}, self.places, self.whole_table)
+
     def _rows_of(self, column: str) -> NDArray[Any]:
         whole: NDArray[Any] = self.columns[column]
         return whole if self.whole_table else whole[self.places]

@@ -4,10 +4,14 @@ and rank), and unions of time intervals."""
 import math
 from collections.abc import Mapping
 from itertools import pairwise
+from typing import Protocol, TypeVar
 
 import numpy as np
 
+from rules.boards import counter_covers_module
 from rules.bundle_format.table import Floats, Ints, Mask, Table
+
+Key = TypeVar("Key")
 
 
 def group_by_accelerator(samples: Table) -> dict[str, Table]:
@@ -19,6 +23,26 @@ def group_by_accelerator(samples: Table) -> dict[str, Table]:
     sortable = codes.astype(np.int16) if len(names) < 2**15 else codes
     places = np.split(np.argsort(sortable, kind="stable"), ends[:-1])
     return {name: samples.at(rows) for name, rows in zip(names, places, strict=False) if len(rows)}
+
+
+class Named(Protocol):
+    """What has the name of a board."""
+
+    @property
+    def name(self) -> str: ...
+
+
+def drop_module_counters(
+    samples_by_board: Mapping[Key, Table], boards: Mapping[Key, Named]
+) -> dict[Key, Table]:
+    """The samples of each board, without the counter of those whose counter covers more than their
+    power."""
+    return {
+        key: samples.without("energy_mj")
+        if key in boards and counter_covers_module(boards[key].name)
+        else samples
+        for key, samples in samples_by_board.items()
+    }
 
 
 def group_by_epoch_and_rank(batches: Table) -> dict[tuple[int, int], Ints]:

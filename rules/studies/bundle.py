@@ -21,7 +21,7 @@ from rules.bundle_format.table import Floats, Table
 from rules.declarations.system import Accelerator, EnvironmentDeclaration, SystemDeclaration
 from rules.finding import Problem
 from rules.metrics.energy import MetricsError
-from rules.metrics.intervals import group_by_accelerator
+from rules.metrics.intervals import drop_module_counters, group_by_accelerator
 from rules.protocol import CURRENT, STUDY_METHODS, StudyMethod
 from rules.studies.declaration import Session, StudyDeclaration
 from rules.studies.ladder import LadderStep
@@ -291,11 +291,12 @@ class StudyBundle:
     def samples_of(self) -> Mapping[BoardKey, Table]:
         """The samples of each accelerator of each session, in the order of the file."""
         nodes = self.samples.text("node")
-        return {
+        samples_by_board = {
             (node, uuid): samples
             for node in nodes.distinct()
             for uuid, samples in group_by_accelerator(self.samples.at(nodes.equals(node))).items()
         }
+        return drop_module_counters(samples_by_board, self.accelerators)
 
 
 def _list_cells(table: Table, column: str) -> list[str] | list[int]:

@@ -85,6 +85,6 @@ def test_doctor_says_what_to_do_after_each_fault(servers, tmp_path):
         "meter modbus: it refuses the connection; check host and port",
         "meter redfish, feed inlet: it refuses the login; check user and password",
         "meter ipmi: it does not measure power at present; turn the measurement on",
-        "scpi, feed inlet over-range the reading is outside the meter's range: set a larger range",
+        "scpi, feed inlet: over-range; the reading is outside the meter's range: set a larger",
     ):
         assert text in output

@@ -178,15 +178,15 @@ def test_text_without_a_digest_is_recorded_and_doctor_says_so(root, monkeypatch)
     monkeypatch.setenv("WATTMARK_CONTAINER", "wattmark:latest")
     assert find().declared == "wattmark:latest"
     output = " ".join(CliRunner().invoke(main, ["doctor"]).output.split())
-    assert "- container WATTMARK_CONTAINER is wattmark:latest, which names no digest" in output
+    assert "- container: WATTMARK_CONTAINER is wattmark:latest, which names no digest" in output
     monkeypatch.setenv("WATTMARK_CONTAINER", f"wattmark@{DIGEST}")
     output = " ".join(CliRunner().invoke(main, ["doctor"]).output.split())
-    assert f"ok container image wattmark@{DIGEST}" in output
+    assert f"ok container: image wattmark@{DIGEST}" in output
 
 
 def test_doctor_shows_the_image(image):
     output = " ".join(CliRunner().invoke(main, ["doctor"]).output.split())
-    assert f"ok container Apptainer {DIGEST}" in output
+    assert f"ok container: Apptainer {DIGEST}" in output
     image.unlink()
     output = " ".join(CliRunner().invoke(main, ["doctor"]).output.split())
     assert "the bundle will not name the image of this Apptainer container" in output

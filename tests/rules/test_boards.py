@@ -83,3 +83,32 @@ def test_rules_judge_boards_of_which_little_is_known(name: str) -> None:
     reporting = {rule.id for rule in bundle_rules() if list(rule.judge(bundle))}
     # Board unknown, power below idle, and clock above the highest.
     assert {"M107", "W107", "C113"}.isdisjoint(reporting)
+
+
+@pytest.mark.parametrize(
+    ("name", "id"),
+    [
+        ("NVIDIA GH200 120GB", "GH200"),
+        ("NVIDIA GH200 144G HBM3e", "GH200 144GB"),
+        ("NVIDIA A100-SXM-64GB", "A100 64GB"),
+        ("A100-SXM4-40GB", "A100 40GB"),
+        ("A100-SXM-80GB", "A100"),
+        ("NVIDIA H100", "H100 94GB HBM2e"),
+        ("H100", "H100"),
+        ("NVIDIA A40", "A40"),
+        ("NVIDIA L40S", "L40S"),
+        ("NVIDIA RTX PRO 6000 Blackwell Server Edition", "RTX PRO 6000 Server"),
+        ("NVIDIA RTX PRO 6000 Blackwell Workstation Edition", "RTX PRO 6000 Workstation"),
+        ("Tesla V100-SXM2-16GB", "V100 16GB"),
+        ("AMD Instinct MI210", "MI210"),
+        ("AMD Instinct MI250X", "MI250X die"),
+        ("AMD Instinct MI250X / MI250", "MI250X die"),
+    ],
+)
+def test_boards_are_known_by_the_names_of_their_drivers(name: str, id: str) -> None:
+    board = find_board(name)
+    assert board is not None and board.id == id
+
+
+def test_a_name_of_no_driver_is_no_board() -> None:
+    assert find_board("NVIDIA NVIDIA H200") is None and find_board("Instinct MI250X") is None

@@ -33,6 +33,10 @@ HIGHEST_W = 0xFFFF
 FIRST_STAMP_S = 0x20000000
 """Smaller stamps count from the start of the BMC, whose clock is not set."""
 UNSET_STAMP_S = 0xFFFFFFFF
+UNSTATED = (
+    "it says that it does not measure power, and gives power without a stamp, as OpenBMC does: "
+    "compare the value with another meter"
+)
 COMPLETION_CODE = re.compile(rb"rsp=0x([0-9a-f]{1,2})\)")
 REFUSED_CODES = frozenset({0xD4})
 """Completion code "insufficient privilege"; every other one says that there is no such reading."""
@@ -108,7 +112,10 @@ class IpmiMeter(NodeMeter):
             process = None
         if process and process.returncode == 0:
             self._refused_late = False
-            return parse_power_reading(process.stdout)
+            reading = parse_power_reading(process.stdout)
+            if not _read_bytes(process.stdout)[17] & MEASURING:
+                self.warning = UNSTATED
+            return reading
         if process and (match := COMPLETION_CODE.search(process.stderr)):
             self._refused_late = False
             code = int(match[1], 16)
@@ -161,20 +168,28 @@ class IpmiMeter(NodeMeter):
 def parse_power_reading(text: bytes) -> FeedReading:
     """Parse the answer that `ipmitool raw` prints as hexadecimal bytes: group extension, power now,
     least, most and mean as 16 bits each, stamp in s, period in ms, state. Raises FeedError."""
+    content = _read_bytes(text)
+    power_w = int.from_bytes(content[1:3], "little")
+    stamp_s = int.from_bytes(content[9:13], "little")
+    has_stamp = FIRST_STAMP_S < stamp_s < UNSET_STAMP_S
+    # OpenBMC gives power, and fills in neither stamp nor state. Source: its DCMI command handler in
+    # openbmc/phosphor-host-ipmid.
+    if not content[17] & MEASURING and (has_stamp or not power_w):
+        raise FeedError("absent", "it does not measure power at present; turn the measurement on")
+    if power_w == HIGHEST_W:
+        raise FeedError("over-range", "its power is above what DCMI can tell (65 535 W)")
+    return FeedReading(power_mw=1000 * power_w, meter_ns=stamp_s * 10**9 if has_stamp else None)
+
+
+def _read_bytes(text: bytes) -> bytes:
+    """The bytes of a power reading. Raises FeedError."""
     try:
         content = bytes.fromhex(text.decode("ascii"))
     except ValueError:
         raise FeedError("malformed", "ipmitool does not print hexadecimal bytes") from None
     if len(content) < ANSWER_BYTES or content[0] != DCMI:
         raise FeedError("malformed", "its answer is not a power reading of DCMI")
-    power_w = int.from_bytes(content[1:3], "little")
-    stamp_s = int.from_bytes(content[9:13], "little")
-    if not content[17] & MEASURING:
-        raise FeedError("absent", "it does not measure power at present; turn the measurement on")
-    if power_w == HIGHEST_W:
-        raise FeedError("over-range", "its power is above what DCMI can tell (65 535 W)")
-    has_stamp = FIRST_STAMP_S < stamp_s < UNSET_STAMP_S
-    return FeedReading(power_mw=1000 * power_w, meter_ns=stamp_s * 10**9 if has_stamp else None)
+    return content
 
 
 class _Relay:

@@ -6,7 +6,8 @@ memory) and `memory`. Declare a meter for each scope: a meter of the scope `modu
 scope `board` with the memory as its feed.
 
 NVML gives field 186 (instantaneous power) and field 185 (average power) for a scope, each with a
-return code of its own. On one H200 with driver 580.159, the scope `module` is not supported.
+return code of its own. Where the energy counter covers the module (GH200), the feed of the module
+has it. On one H200 with driver 580.159, the scope `module` is not supported.
 Source: NVML API reference, NVML_FI_DEV_POWER_INSTANT and nvmlPowerScopeType_t.
 """
 
@@ -18,11 +19,14 @@ from typing import Any
 
 from harness.power.feeds.feed import FeedError, StaleDetector
 from harness.power.node_meter import MeterAccess, NodeMeter
+from harness.power.nvml_calls import read_field, repeat_passing
 from harness.power.source import MeterError
 from harness.power.sources.nvidia import POWER_AVERAGE, POWER_INSTANT
+from rules.boards import counter_covers_module
 from rules.bundle_format.records import FeedReading
 
 SCOPES = {"gpu": 0, "module": 1, "memory": 2}
+MODULE = SCOPES["module"]
 FEED = re.compile(rf"({'|'.join(SCOPES)})(?:-(\d+))?", re.ASCII)
 STATUSES = {3: "absent", 4: "refused", 10: "timeout", 15: "absent"}
 """The status for each return code: not supported, no permission, timeout, and GPU is lost."""
@@ -79,7 +83,10 @@ class NvmlModuleMeter(NodeMeter):
         readings = []
         for feed, (handle, field, scope) in self._fields.items():
             try:
-                reading = FeedReading(power_mw=self._read_field(handle, field, scope))
+                reading = FeedReading(
+                    power_mw=self._read_field(handle, field, scope),
+                    energy_mj=self._read_module_counter(handle) if scope == MODULE else None,
+                )
             except FeedError as error:
                 reading = FeedReading(status=error.status)
             readings.append((feed, self._stale.mark(feed, reading, time.monotonic())))
@@ -99,14 +106,20 @@ class NvmlModuleMeter(NodeMeter):
             return POWER_AVERAGE
         return POWER_INSTANT
 
+    def _read_module_counter(self, handle: Any) -> int | None:
+        """The counter of the module in mJ; None where the counter is that of the GPU."""
+        nvml = self._nvml
+        try:
+            if not counter_covers_module(nvml.nvmlDeviceGetName(handle)):
+                return None
+            return int(repeat_passing(nvml.nvmlDeviceGetTotalEnergyConsumption, handle))
+        except nvml.NVMLError:
+            return None
+
     def _read_field(self, handle: Any, field: int, scope: int) -> int:
         """Power in mW. Raises FeedError."""
         nvml = self._nvml
         try:
-            value = nvml.nvmlDeviceGetFieldValues(handle, [(field, scope)])[0]
-            # The call itself succeeds even if the field cannot be read.
-            if value.nvmlReturn != nvml.NVML_SUCCESS:
-                raise nvml.NVMLError(value.nvmlReturn)
+            return int(repeat_passing(read_field, nvml, handle, field, scope))
         except nvml.NVMLError as error:
             raise FeedError(STATUSES.get(error.value, "malformed"), str(error)) from None
-        return int(value.value.uiVal)

@@ -5,6 +5,7 @@ A feed in meters.toml is a resource, and optionally a JSON pointer into it:
     /redfish/v1/Chassis/ID/EnvironmentMetrics          PowerWatts, and EnergykWh if it has it
     /redfish/v1/PowerEquipment/RackPDUs/1/Outlets/A1   PowerWatts of an outlet
     /redfish/v1/Chassis/ID/Sensors/ID                  Reading of a sensor in W
+    /redfish/v1/Chassis/ID/Power#/Oem/MAKER/NAME       a maker's own property, whose name ends in W
 
 The other keys are user, a secret called password, ca_file or pin_sha256, and systems.
 
@@ -21,18 +22,13 @@ from typing import Any
 
 from harness.power.feeds.feed import FeedError, StaleDetector, refuse_unknown_options
 from harness.power.node_meter import MeterAccess, NodeMeter
+from harness.power.nodes._redfish_properties import find_property, look_up, refuse_parts
 from harness.power.nodes._redfish_session import RedfishSession
 from harness.power.source import MeterError
 from rules.bundle_format.records import FeedReading
 
 LARGEST_VALUE = 1e9
 """In W, kWh, V or A."""
-KINDS = {
-    "PowerWatts": "redfish",
-    "Reading": "redfish",
-    "PowerConsumedWatts": "redfish_power_control",
-}
-"""Which kind of meter reads a property."""
 
 
 class RedfishMeter(NodeMeter):
@@ -41,7 +37,10 @@ class RedfishMeter(NodeMeter):
     blocking_timeout_s = 3.0
 
     def __init__(
-        self, access: MeterAccess, session: RedfishSession, power_properties: Mapping[str, str]
+        self,
+        access: MeterAccess,
+        session: RedfishSession,
+        power_properties: Mapping[str, tuple[str, str]],
     ) -> None:
         self._feeds = dict(access.feeds)
         self._session = session
@@ -63,13 +62,12 @@ class RedfishMeter(NodeMeter):
         answers: dict[str, Any] = {}
         readings = []
         for feed, resource in self._feeds.items():
-            path, _, pointer = resource.partition("#")
+            path, _, _ = resource.partition("#")
+            pointer, power_property = self._power_properties[feed]
             try:
                 if path not in answers:
                     answers[path] = self._session.get(path)
-                reading = _parse_reading(
-                    _follow(answers[path], pointer), self._power_properties[feed]
-                )
+                reading = _parse_reading(_follow(answers[path], pointer), power_property)
             except FeedError as error:
                 reading = FeedReading(status=error.status)
                 if error.status in ("timeout", "refused"):
@@ -82,43 +80,25 @@ class RedfishMeter(NodeMeter):
         self._session.close()
 
 
-def _choose_properties(access: MeterAccess, session: RedfishSession) -> dict[str, str]:
-    """The property that gives the power of each feed. Raises MeterError if a feed has none, or if a
-    chassis has more systems than `systems` says."""
-    properties = {}
+def _choose_properties(access: MeterAccess, session: RedfishSession) -> dict[str, tuple[str, str]]:
+    """For each feed the pointer to its object, and the property of it that is its power. Raises
+    MeterError if a feed has none, if feeds contain each other, or if a chassis has more systems
+    than `systems` says."""
+    properties, members = {}, {}
     for feed, resource in access.feeds.items():
         path, _, pointer = resource.partition("#")
         try:
-            properties[feed] = _find_property(_follow(session.get(path), pointer), access.kind)
+            document = session.get(path)
+            properties[feed] = find_property(document, pointer, access.kind)
+            members[feed] = _follow(document, properties[feed][0])
             _require_systems(access, session, path)
         except FeedError as error:
             raise MeterError(f"meter {access.id}, feed {feed}: {error.problem}") from None
+    try:
+        refuse_parts(members)
+    except FeedError as error:
+        raise MeterError(f"meter {access.id}: {error.problem}") from None
     return properties
-
-
-def _find_property(content: Mapping[str, Any], kind: str) -> str:
-    if isinstance(content.get("PowerControl"), list):
-        count = len(content["PowerControl"])
-        raise FeedError(
-            "absent",
-            f"the resource has {count} members of PowerControl; add #/PowerControl/NUMBER "
-            f"(0 to {count - 1}) to name one",
-        )
-    available = [
-        name
-        for name in KINDS
-        if name in content and (name != "Reading" or content.get("ReadingUnits") == "W")
-    ]
-    for name in available:
-        if KINDS[name] == kind:
-            return name
-    if available:
-        raise FeedError(
-            "absent",
-            f"the resource has {available[0]}, which the kind {KINDS[available[0]]} reads; set "
-            "this kind, or name another resource",
-        )
-    raise FeedError("absent", f"the resource has no power in W ({', '.join(KINDS)}); name another")
 
 
 def _require_systems(access: MeterAccess, session: RedfishSession, path: str) -> None:
@@ -139,16 +119,11 @@ def _require_systems(access: MeterAccess, session: RedfishSession, path: str) ->
 
 
 def _follow(document: Any, pointer: str) -> Mapping[str, Any]:
-    """The object at a JSON pointer (RFC 6901)."""
-    for part in pointer.split("/")[1:]:
-        name = part.replace("~1", "/").replace("~0", "~")
-        try:
-            document = document[int(name)] if isinstance(document, list) else document[name]
-        except (KeyError, IndexError, ValueError, TypeError):
-            raise FeedError("absent", f"the resource has no {pointer}") from None
-    if not isinstance(document, dict):
+    """The object at a JSON pointer. Raises FeedError."""
+    content = look_up(document, pointer)
+    if not isinstance(content, dict):
         raise FeedError("malformed", "the resource is not a JSON object")
-    return document
+    return content
 
 
 def _parse_reading(content: Mapping[str, Any], power_property: str) -> FeedReading:

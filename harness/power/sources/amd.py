@@ -5,7 +5,8 @@ Properties of AMD SMI that this file depends on, with sources in tests/support/f
 - Without ROCm, the import prints to stdout and raises KeyError.
 - A quantity that a board lacks is "N/A" or all ones, not an error.
 - Power is in W, caps are in uW, energy is a count times a resolution in uJ.
-- Power is that of a socket. Only its first partition or die reports it.
+- Power is that of a socket. Only its first partition or die reports it. Each die of a card of two
+  dies is a GPU of the run here, with half of the power, energy and cap of the card.
 - Before ROCm 7.2, calls from several threads at once crash it or mix up boards. Here all calls come
   from the thread of the caller.
 - Its order of GPUs is not that of HIP; `hip_id` gives HIP's order.
@@ -26,13 +27,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from harness.power.rocm_cards import Die, divide, pair_dies
 from harness.power.rocm_devices import (
+    is_unsupported,
+    join_lines,
     known_milliwatts,
     known_number,
     read_hwmon_mw,
     refuse_numbers,
     visible_gpus,
 )
+from harness.power.rocm_slowdown import find_slowdown
 from harness.power.source import (
     CapControl,
     Device,
@@ -43,21 +48,6 @@ from harness.power.source import (
 )
 from rules.bundle_format.records import Reading
 
-PROCESSOR_HOT, PACKAGE_POWER, SOCKET_THERMAL, REGULATOR_THERMAL, MEMORY_THERMAL = (
-    0x1,
-    0x2,
-    0x4,
-    0x8,
-    0x10,
-)
-"""Bits of a slowdown. Package power tracking (PPT) is the power cap; the others are thermal."""
-RESIDENCY_COUNTERS = {
-    PROCESSOR_HOT: "prochot_residency_acc",
-    PACKAGE_POWER: "ppt_residency_acc",
-    SOCKET_THERMAL: "socket_thm_residency_acc",
-    REGULATOR_THERMAL: "vr_thm_residency_acc",
-    MEMORY_THERMAL: "hbm_thm_residency_acc",
-}
 ESSENTIAL = ("power_mw", "power_avg_mw", "energy_mj", "cap_mw", "power_state", "slowdown")
 """If one of these quantities was available once and is not any more, the read has failed. Clocks
 and temperatures of an idle board come and go, so their absence is no failure."""
@@ -65,7 +55,6 @@ NO_POWER = (
     "power: none reported; a socket has one reading, which stands with its first die or partition"
 )
 NO_PERMISSION = 10  # AMDSMI_STATUS_NO_PERM
-NOT_SUPPORTED = (2, 3)  # AMDSMI_STATUS_NOT_SUPPORTED, AMDSMI_STATUS_NOT_YET_IMPLEMENTED
 KFD_NODES = Path("/sys/class/kfd/kfd/topology/nodes")
 
 
@@ -100,9 +89,7 @@ class AmdSource(PowerSource, CapControl):
         except ModuleNotFoundError:
             raise MeterError("amdsmi is not installed; pip install 'wattmark[amd]'") from None
         except Exception as error:  # loading a C library can fail in many ways
-            reason = (
-                _join_lines(output.getvalue()) or f"{type(error).__name__}: {_join_lines(error)}"
-            )
+            reason = join_lines(output.getvalue()) or f"{type(error).__name__}: {join_lines(error)}"
             raise MeterError(
                 f"amdsmi does not load ({reason}); it needs the libamd_smi of a ROCm of the same "
                 "version"
@@ -111,7 +98,7 @@ class AmdSource(PowerSource, CapControl):
             amdsmi.amdsmi_init()
         except amdsmi.AmdSmiException as error:
             raise MeterError(
-                f"AMD SMI does not answer ({_join_lines(error)}); is the amdgpu driver loaded? "
+                f"AMD SMI does not answer ({join_lines(error)}); is the amdgpu driver loaded? "
                 "Check with amd-smi list"
             ) from None
         return cls(amdsmi, os.environ)
@@ -151,6 +138,7 @@ class AmdSource(PowerSource, CapControl):
             uuid: _Gpu(ordered[i]) for i, uuid in enumerate(uuids) if uuid and i not in indices
         }
         self._installed = len(uuids)
+        self._cards, self._partners = self._find_cards(uuids)
         powers = [self._try(partial(self._get_power, gpu)) or {} for gpu in self._gpus.values()]
         reading = "current" if any(power.get("power_mw") for power in powers) else "average"
         self.power_reading = f"amd-smi {reading}_socket_power"
@@ -168,15 +156,18 @@ class AmdSource(PowerSource, CapControl):
     def devices(self) -> list[Device]:
         return [self._describe_device(uuid, gpu.handle) for uuid, gpu in self._gpus.items()]
 
+    def find_sharers(self, uuid: str) -> list[str]:
+        return [self._partners[uuid]] if uuid in self._partners else []
+
     def read(self, uuid: str) -> Reading:
-        gpu = self._gpus.get(uuid) or self._hidden_gpus[uuid]
+        gpu, (card, dies) = self._find_gpu(uuid), self._find_card(uuid)
         values: dict[str, Any] = {}
         failures: list[str] = []
         for name, get in (
             # Power comes first, so that its time is closest to the timestamp of the sample.
-            ("power", self._get_power),
-            ("energy", self._get_energy),
-            ("cap", self._get_cap),
+            ("power", lambda _: divide(self._get_power(card), dies)),
+            ("energy", lambda _: divide(self._get_energy(card), dies)),
+            ("cap", lambda _: divide(self._get_cap(card), dies)),
             ("level", self._get_level),
             ("metrics", self._get_metrics),
         ):
@@ -184,8 +175,8 @@ class AmdSource(PowerSource, CapControl):
                 values |= get(gpu)
             except self._errors as error:
                 # Some boards lack a quantity for good. That is no failure of this reading.
-                if not _is_unsupported(error):
-                    failures.append(f"{name}: {_join_lines(error)}")
+                if not is_unsupported(error):
+                    failures.append(f"{name}: {join_lines(error)}")
         gpu.available |= {name for name in ESSENTIAL if values.get(name) is not None}
         failures += [
             f"{name}: not available this time"
@@ -198,7 +189,8 @@ class AmdSource(PowerSource, CapControl):
 
     def readback(self, uuid: str, own_pids: frozenset[int]) -> Readback:
         smi, handle = self._smi, self._get_handle(uuid)
-        caps = self._try(lambda: self._get_caps(handle)) or {}
+        card, dies = self._find_card(uuid)
+        caps = divide(self._try(lambda: self._get_caps(card.handle)) or {}, dies)
         # The list can hold every process that has the board open, this one too.
         own_pids |= {os.getpid()}
         pids = self._try(
@@ -225,12 +217,13 @@ class AmdSource(PowerSource, CapControl):
         )
 
     def set_cap(self, uuid: str, cap_mw: int) -> None:
-        handle = self._get_handle(uuid)
+        self._get_handle(uuid)
+        card, dies = self._find_card(uuid)
         setting = f"{uuid}: a power limit of {cap_mw / 1e3:g} W"
         self._change(
             setting,
             # Sensor 0 is the cap of the socket. AMD SMI takes uW.
-            lambda: self._smi.amdsmi_set_power_cap(handle, 0, cap_mw * 1000),
+            lambda: self._smi.amdsmi_set_power_cap(card.handle, 0, dies * cap_mw * 1000),
         )
 
     def set_state(self, uuid: str, state: str) -> None:
@@ -260,7 +253,7 @@ class AmdSource(PowerSource, CapControl):
         try:
             change()
         except self._errors as error:
-            message = f"{setting} was refused by AMD SMI ({_join_lines(error)})"
+            message = f"{setting} was refused by AMD SMI ({join_lines(error)})"
             if getattr(error, "err_code", None) == NO_PERMISSION:
                 raise NotAllowedError(message) from None
             raise MeterError(message) from None
@@ -295,6 +288,7 @@ class AmdSource(PowerSource, CapControl):
 
     def _get_metrics(self, gpu: _Gpu) -> dict[str, Any]:
         table = self._smi.amdsmi_get_gpu_metrics_info(gpu.handle)
+        slowdown, gpu.residencies = find_slowdown(gpu.residencies, table)
         # A clock for each compute die.
         clocks_mhz = [
             c for c in map(known_number, table.get("current_gfxclks", ())) if c is not None
@@ -307,7 +301,7 @@ class AmdSource(PowerSource, CapControl):
             "temp_c": known_number(table.get("temperature_hotspot")),
             "mem_temp_c": known_number(table.get("temperature_mem")),
             "util_pct": known_number(table.get("average_gfx_activity")),
-            "slowdown": _slowdown(gpu, table),
+            "slowdown": slowdown,
         }
 
     def _get_caps(self, handle: Any) -> dict[str, int]:
@@ -319,11 +313,11 @@ class AmdSource(PowerSource, CapControl):
 
     def _describe_device(self, uuid: str, handle: Any) -> Device:
         smi = self._smi
-        max_mw = self._try(lambda: self._get_caps(handle)["max_power_cap"])
+        card, dies = self._find_card(uuid)
+        max_mw = self._try(lambda: self._get_caps(card.handle)["max_power_cap"] // dies)
         return Device(
             uuid=uuid,
-            name=self._try(lambda: smi.amdsmi_get_gpu_asic_info(handle)["market_name"])
-            or "AMD GPU",
+            name=self._get_asic(handle).get("market_name") or "AMD GPU",
             vendor="AMD",
             memory_bytes=self._try(
                 lambda: smi.amdsmi_get_gpu_memory_total(handle, smi.AmdSmiMemoryType.VRAM)
@@ -332,6 +326,34 @@ class AmdSource(PowerSource, CapControl):
             pci=self._try(lambda: smi.amdsmi_get_gpu_device_bdf(handle)),
             max_power_w=None if max_mw is None else max_mw / 1e3,
         )
+
+    def _get_asic(self, handle: Any) -> Mapping[str, Any]:
+        return self._try(lambda: self._smi.amdsmi_get_gpu_asic_info(handle)) or {}
+
+    def _find_gpu(self, uuid: str) -> _Gpu:
+        return self._gpus.get(uuid) or self._hidden_gpus[uuid]
+
+    def _find_cards(self, uuids: list[str]) -> tuple[dict[str, _Gpu], dict[str, str]]:
+        """For each die of a card with one reading, by UUID: the die that has the reading, and the
+        UUID of the other die, empty if it is not there."""
+        dies = [Die("", "", False) if not uuid else self._describe_die(uuid) for uuid in uuids]
+        cards, partners = {}, {}
+        for n, other in pair_dies(dies).items():
+            first = n if other is None or dies[n].has_power else other
+            cards[uuids[n]] = self._find_gpu(uuids[first])
+            partners[uuids[n]] = "" if other is None else uuids[other]
+        return cards, partners
+
+    def _describe_die(self, uuid: str) -> Die:
+        gpu = self._find_gpu(uuid)
+        asic, power = self._get_asic(gpu.handle), self._try(partial(self._get_power, gpu)) or {}
+        serial = str(asic.get("asic_serial") or "")
+        return Die(str(asic.get("market_name")), serial, any(power.values()))
+
+    def _find_card(self, uuid: str) -> tuple[_Gpu, int]:
+        """The GPU that has the readings of power, energy and cap, and the number of GPUs that share
+        them."""
+        return self._cards.get(uuid) or self._find_gpu(uuid), 2 if self._partners.get(uuid) else 1
 
     def _is_partitioned(self, handle: Any) -> bool | None:
         """Whether the GPU is a partition of its socket. Each partition gives its number; only the
@@ -374,25 +396,3 @@ class AmdSource(PowerSource, CapControl):
             return get()
         except self._errors:
             return None
-
-
-def _slowdown(gpu: _Gpu, table: Mapping[str, Any]) -> int | None:
-    """The bits of the residency counters that grew since the last call; None without an earlier
-    value."""
-    counts = {bit: known_number(table.get(name)) for bit, name in RESIDENCY_COUNTERS.items()}
-    current = {bit: count for bit, count in counts.items() if count is not None}
-    # A counter that is missing this time keeps its earlier value for the next comparison.
-    previous, gpu.residencies = gpu.residencies, gpu.residencies | current
-    comparable = current.keys() & previous.keys()
-    if not comparable:
-        return None
-    return sum(bit for bit in comparable if current[bit] > previous[bit])
-
-
-def _is_unsupported(error: Exception) -> bool:
-    return isinstance(error, AttributeError) or getattr(error, "err_code", None) in NOT_SUPPORTED
-
-
-def _join_lines(text: object) -> str:
-    """The text in one line; messages of AMD SMI have several."""
-    return " ".join(str(text).split())

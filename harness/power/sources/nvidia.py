@@ -21,6 +21,8 @@ from functools import partial
 from types import ModuleType
 from typing import Any
 
+from harness.power.cuda_devices import choose_boards
+from harness.power.nvml_calls import read_field, repeat_passing
 from harness.power.source import (
     CapControl,
     ClockControl,
@@ -31,6 +33,7 @@ from harness.power.source import (
     PowerSource,
     Readback,
 )
+from rules.boards import counter_covers_module
 from rules.bundle_format.records import Reading
 
 # Numbers of NVML field values (NVML_FI_DEV_…); older bindings lack some of the names.
@@ -64,7 +67,7 @@ class NvidiaSource(PowerSource, CapControl, ClockControl, CounterApart):
                 "nvidia-ml-py is not installed; pip install 'wattmark[nvidia]'"
             ) from None
         try:
-            pynvml.nvmlInit()
+            repeat_passing(pynvml.nvmlInit)
         except pynvml.NVMLError as error:
             raise MeterError(
                 f"NVML does not answer ({error}); is the NVIDIA driver loaded? Check with "
@@ -77,25 +80,16 @@ class NvidiaSource(PowerSource, CapControl, ClockControl, CounterApart):
         self.driver = nvml.nvmlSystemGetDriverVersion()
         handles: dict[int, Any] = {}
         errors: dict[int, str] = {}
-        # The indices of CUDA_VISIBLE_DEVICES count GPUs without access too, so these keep a place.
         uuids = [""] * nvml.nvmlDeviceGetCount()
         for index in range(len(uuids)):
             # NVML counts a GPU that a container or cgroup forbids, or that is lost, and gives no
             # handle.
             try:
-                handles[index] = nvml.nvmlDeviceGetHandleByIndex(index)
-                uuids[index] = nvml.nvmlDeviceGetUUID(handles[index])
+                handles[index] = repeat_passing(nvml.nvmlDeviceGetHandleByIndex, index)
+                uuids[index] = repeat_passing(nvml.nvmlDeviceGetUUID, handles[index])
             except nvml.NVMLError as error:
                 errors[index] = str(error)
-        indices = visible_devices(uuids, visible)
-        if visible is None:
-            # A GPU that nobody named must not keep the others from being read and restored.
-            indices = [i for i in indices if i not in errors] or indices
-        if refused := [i for i in indices if i in errors]:
-            raise MeterError(
-                f"NVML gives no access to GPU {refused[0]} ({errors[refused[0]]}); choose others "
-                "with CUDA_VISIBLE_DEVICES, or ask an administrator"
-            )
+        indices = choose_boards(uuids, errors, visible)
         # Getting a handle and probing for support take time, so no tick repeats them.
         self._handles = {uuids[i]: handles[i] for i in indices}
         self._hidden_handles = {
@@ -139,7 +133,7 @@ class NvidiaSource(PowerSource, CapControl, ClockControl, CounterApart):
     def read_counter(self, uuid: str) -> int | None:
         get = self._find_getters(uuid).get(COUNTER)
         try:
-            return None if get is None else int(get(self._find_handle(uuid)))
+            return None if get is None else int(repeat_passing(get, self._find_handle(uuid)))
         except self._nvml.NVMLError as error:
             raise MeterError(str(error)) from None
 
@@ -177,7 +171,7 @@ class NvidiaSource(PowerSource, CapControl, ClockControl, CounterApart):
         values: dict[str, Any] = {}
         for name, get in getters.items():
             try:
-                values[name] = get(handle)
+                values[name] = repeat_passing(get, handle)
             except self._nvml.NVMLError as error:
                 # The status has room for one text. The other quantities of this reading stay valid.
                 values.setdefault("status", f"{name}: {error}")
@@ -301,16 +295,11 @@ class NvidiaSource(PowerSource, CapControl, ClockControl, CounterApart):
         return count
 
     def _field(self, handle: Any, field: int, scope: int | None = None) -> int:
-        request = field if scope is None else (field, scope)
-        value = self._nvml.nvmlDeviceGetFieldValues(handle, [request])[0]
-        # The call itself succeeds even if the field cannot be read.
-        if value.nvmlReturn != self._nvml.NVML_SUCCESS:
-            raise self._nvml.NVMLError(value.nvmlReturn)
-        return int(value.value.uiVal)
+        return read_field(self._nvml, handle, field, scope)
 
     def _try(self, get: Callable[[], Any]) -> Any:
         try:
-            return get()
+            return repeat_passing(get)
         except self._nvml.NVMLError:
             return None
 
@@ -340,6 +329,9 @@ class NvidiaSource(PowerSource, CapControl, ClockControl, CounterApart):
             "cap_mw": nvml.nvmlDeviceGetEnforcedPowerLimit,
             "mem_power_mw": lambda h: self._field(h, POWER_AVERAGE, MEMORY_SCOPE),
         }
+        if counter_covers_module(self._try(lambda: nvml.nvmlDeviceGetName(handle)) or ""):
+            # It would be compared with the power of the GPU. The node meter `nvml_module` reads it.
+            del getters[COUNTER]
         return {
             name: get for name, get in getters.items() if get is not None and self._has(handle, get)
         }
@@ -348,7 +340,7 @@ class NvidiaSource(PowerSource, CapControl, ClockControl, CounterApart):
         if get is None:
             return False
         try:
-            get(handle)
+            repeat_passing(get, handle)
         except self._nvml.NVMLError as error:
             # Other errors can pass, so the quantity is kept and each failed read is recorded.
             return error.value not in (
@@ -358,25 +350,3 @@ class NvidiaSource(PowerSource, CapControl, ClockControl, CounterApart):
                 self._nvml.NVML_ERROR_FUNCTION_NOT_FOUND,
             )
         return True
-
-
-def visible_devices(uuids: list[str], visible: str | None) -> list[int]:
-    """Indices into `uuids` (in PCI order) that a value of CUDA_VISIBLE_DEVICES names. As in CUDA,
-    the first invalid entry ends the list.
-
-    A number counts in PCI order. CUDA's order is the same if all GPUs of a node are of one model;
-    the workers receive UUIDs. Source: CUDA programming guide, environment variables.
-    """
-    if visible is None:
-        return list(range(len(uuids)))
-    indices: list[int] = []
-    for token in (t.strip() for t in visible.split(",")):
-        matches = [
-            i for i, uuid in enumerate(uuids) if token.startswith("GPU-") and uuid.startswith(token)
-        ]
-        if token.isdigit() and int(token) < len(uuids):
-            matches = [int(token)]
-        if len(matches) != 1:
-            break
-        indices.append(matches[0])
-    return indices

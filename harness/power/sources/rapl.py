@@ -2,10 +2,12 @@
 
 RAPL has an energy counter and no power reading. Power is the difference of the counter between two
 readings divided by their distance, an average over the sampling interval, and is recorded as
-averaged power. The counter wraps at `max_energy_range_uj`. Source: Linux kernel documentation,
+averaged power. The counter wraps at `max_energy_range_uj`. Some kernels give a counter of the
+socket for each of its dies. Source: Linux kernel documentation,
 power/powercap.
 """
 
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,6 +17,8 @@ from harness.power.source import Device, MeterError, PowerSource, Readback, Sett
 from rules.bundle_format.records import Reading
 
 POWERCAP = Path("/sys/class/powercap")
+SOCKET = re.compile(r"package-(\d+)")
+"""The begin of the name of a package, as in `package-0` and `package-0-die-1`."""
 
 
 @dataclass
@@ -60,7 +64,15 @@ class RaplSource(PowerSource, SettingsReader):
                 ) from None
             except (OSError, ValueError) as error:
                 raise MeterError(f"{package}/energy_uj cannot be read: {error}") from None
-        return cls(packages)
+            try:
+                _read_number(package / "max_energy_range_uj")
+            except (OSError, ValueError) as error:
+                raise MeterError(
+                    f"{package}/max_energy_range_uj cannot be read ({_explain(error)}), so nobody "
+                    "can tell when the counter wraps; give the run the whole powercap tree of the "
+                    "host, or use a kernel that has this file"
+                ) from None
+        return cls(_drop_mirrors(packages))
 
     def __init__(self, packages: list[Path], clock: Callable[[], int] = time.monotonic_ns) -> None:
         self._clock = clock
@@ -104,6 +116,34 @@ class RaplSource(PowerSource, SettingsReader):
 
 def _read_number(path: Path) -> int:
     return int(path.read_text())
+
+
+def _explain(error: Exception) -> str:
+    return str(getattr(error, "strerror", None) or error)
+
+
+def _drop_mirrors(packages: list[Path]) -> list[Path]:
+    """The packages without dies that give the counter of another die of their socket. Such dies are
+    one meter."""
+    kept: list[Path] = []
+    for package in packages:
+        if not any(_is_mirror(package, other) for other in kept):
+            kept.append(package)
+    return kept
+
+
+def _is_mirror(package: Path, other: Path) -> bool:
+    sockets = [SOCKET.match((domain / "name").read_text()) for domain in (package, other)]
+    if None in sockets or len({socket[1] for socket in sockets if socket}) > 1:
+        return False
+    try:
+        # A counter advances between two reads, so that of a mirror lies between two of the other.
+        before_uj, between_uj, after_uj = (
+            _read_number(domain / "energy_uj") for domain in (other, package, other)
+        )
+    except (OSError, ValueError):
+        return False
+    return before_uj <= between_uj <= after_uj
 
 
 def _is_package(domain: Path) -> bool:

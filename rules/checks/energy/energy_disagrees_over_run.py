@@ -4,7 +4,8 @@
 Compares, per accelerator and over all scored epochs, the energy of the hardware counter with the
 trapezoid over the power samples. The limit is 1 % of the counter's energy, and 2 % on boards that
 only have averaged power. If power varies between instantaneous samples, it is wider, as in E104.
-E102 reports epochs in which the counter does not advance.
+E102 reports epochs in which the counter does not advance. The counter of GH200 covers the module
+and not the GPU alone, so it is compared with nothing.
 
 ## Why it is bad
 Two measurements of the same energy differ by more than their errors: one of them is wrong, or was

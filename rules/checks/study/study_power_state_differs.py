@@ -2,7 +2,7 @@
 
 ## What it does
 Compares the power state of the samples in the windows with the state that the session declares. At
-least 99 % must be equal.
+least 99 % must be equal. C104 says which state counts where the driver chooses it.
 
 ## Why it is bad
 In another state the board has other clocks, so that speed and power are those of another setting.
@@ -18,6 +18,7 @@ from collections.abc import Iterator
 
 from rules.bundle_format.table import SAMPLES, format_rows
 from rules.finding import Severity, Violation
+from rules.metrics.power.compute_state import find_required_state
 from rules.protocol import CURRENT
 from rules.rule import StudyRule
 from rules.studies.bundle import StudyBundle
@@ -32,14 +33,16 @@ def check(bundle: StudyBundle) -> Iterator[Violation]:
         read = windows.inside & samples.text("status").equals("ok")
         if declared is None or not read.any():
             continue
-        differs = read & ~samples.text("power_state").equals(declared)
+        states, name = samples.text("power_state"), windows.accelerator.name
+        required = find_required_state(declared, name, states.at(read))
+        differs = read & ~states.equals(required)
         share = 1 - differs.sum() / read.sum()
         if share < CURRENT.state_share:
-            others = ", ".join(sorted(samples.text("power_state").at(differs).distinct())[:4])
+            others = ", ".join(sorted(states.at(differs).distinct())[:4])
             yield Violation(
                 SAMPLES,
                 format_rows(samples, differs),
-                f"{windows.name}: {100 * share:.1f} % of the samples in windows in {declared}, "
+                f"{windows.name}: {100 * share:.1f} % of the samples in windows in {required}, "
                 f"others in {others or 'no state'}",
                 f"at least {100 * CURRENT.state_share:g} %",
             )

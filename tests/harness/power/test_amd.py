@@ -15,8 +15,8 @@ from support.harness.amd_boards import gpu as gpu
 from support.harness.amd_boards import kernel as kernel
 from support.harness.amd_boards import meter as meter
 
+from harness.power import rocm_slowdown
 from harness.power.source import MeterError, NotAllowedError
-from harness.power.sources import amd
 from harness.power.sources.amd import AmdSource
 from harness.run import preflight
 from harness.run.board_settings import determine_cap
@@ -146,13 +146,13 @@ def test_limits_that_a_guest_does_not_have_are_no_limits(gpu, meter):
 def test_slowdown_is_what_grew_since_the_last_reading(gpu, meter):
     assert meter.read(A).slowdown is None  # nothing to compare with
     gpu.metrics["ppt_residency_acc"] += 90
-    assert meter.read(A).slowdown == amd.PACKAGE_POWER
+    assert meter.read(A).slowdown == rocm_slowdown.PACKAGE_POWER
     assert meter.read(A).slowdown == 0
-    for slowdown_bit, name in amd.RESIDENCY_COUNTERS.items():
+    for slowdown_bit, name in rocm_slowdown.RESIDENCY_COUNTERS.items():
         gpu.metrics[name] += 1
         assert meter.read(A).slowdown == slowdown_bit
     gpu.metrics |= {"prochot_residency_acc": 9, "hbm_thm_residency_acc": 9}
-    assert meter.read(A).slowdown == amd.PROCESSOR_HOT | amd.MEMORY_THERMAL
+    assert meter.read(A).slowdown == rocm_slowdown.PROCESSOR_HOT | rocm_slowdown.MEMORY_THERMAL
 
 
 def test_throttling_during_a_failed_reading_shows_in_the_next_and_a_counter_begun_anew_is_none(
@@ -163,13 +163,13 @@ def test_throttling_during_a_failed_reading_shows_in_the_next_and_a_counter_begu
     gpu.metrics["vr_thm_residency_acc"] += 1
     assert meter.read(A).slowdown is None
     gpu.errors.clear()
-    assert meter.read(A).slowdown == amd.REGULATOR_THERMAL
+    assert meter.read(A).slowdown == rocm_slowdown.REGULATOR_THERMAL
     gpu.metrics["ppt_residency_acc"] = 1
     assert meter.read(A).slowdown == 0
 
 
 def test_an_older_board_has_no_residencies_and_is_not_at_fault(gpu, meter):
-    gpu.metrics |= dict.fromkeys(amd.RESIDENCY_COUNTERS.values(), "N/A")
+    gpu.metrics |= dict.fromkeys(rocm_slowdown.RESIDENCY_COUNTERS.values(), "N/A")
     meter.read(A)
     reading = meter.read(A)
     assert (reading.slowdown, reading.status) == (None, "ok")

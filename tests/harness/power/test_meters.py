@@ -8,6 +8,7 @@ import pytest
 from support.fakes import fake_nvml
 from support.fakes.fake_nvml import NVML_ERROR_NOT_SUPPORTED, FakeNvml
 
+from harness.power.cuda_devices import visible_devices
 from harness.power.source import (
     MeterError,
     NotAllowedError,
@@ -16,7 +17,7 @@ from harness.power.source import (
     read_back,
 )
 from harness.power.sources import open_source, source_names
-from harness.power.sources.nvidia import NvidiaSource, visible_devices
+from harness.power.sources.nvidia import NvidiaSource
 from harness.power.sources.rapl import RaplSource
 from harness.power.sources.simulated import SimulatedSource
 from harness.run.board_settings import determine_cap
@@ -335,3 +336,44 @@ def test_gpus_that_a_variable_hides_are_installed_and_can_be_read():
     assert meter.read("GPU-a") == meter.read("GPU-b")
     assert find_unused_boards(meter, ["GPU-b"]) == ("GPU-a",)
     assert find_unused_boards(NvidiaSource(nvml, None), ["GPU-a"]) == ("GPU-b",)
+
+
+def write_dies(root: Path, energies_uj: dict[str, int]) -> list[Path]:
+    packages = []
+    for number, (name, energy_uj) in enumerate(energies_uj.items()):
+        package = root / f"intel-rapl:{number}"
+        package.mkdir()
+        for file, content in (
+            ("name", name),
+            ("energy_uj", energy_uj),
+            ("max_energy_range_uj", 10**12),
+        ):
+            (package / file).write_text(f"{content}\n")
+        packages.append(package)
+    return packages
+
+
+@pytest.mark.parametrize(
+    ("energies_uj", "meters"),
+    [
+        ({"package-0-die-0": 500, "package-0-die-1": 500}, ["RAPL-0"]),
+        ({"package-1-die-0": 7, "package-0-die-0": 5, "package-1-die-1": 7}, ["RAPL-0", "RAPL-1"]),
+        ({"package-0-die-0": 500, "package-0-die-1": 501}, ["RAPL-0", "RAPL-1"]),
+        ({"package-0": 500, "package-1": 500}, ["RAPL-0", "RAPL-1"]),
+    ],
+)
+def test_dies_that_give_one_counter_are_one_meter(tmp_path, energies_uj, meters):
+    write_dies(tmp_path, energies_uj)
+    source = RaplSource.open(str(tmp_path))
+    assert [device.uuid for device in source.devices()] == meters
+
+
+def test_a_package_without_the_range_of_its_counter_is_refused_with_a_remedy(tmp_path):
+    package = write_rapl_tree(tmp_path)
+    (package / "max_energy_range_uj").unlink()
+    with pytest.raises(
+        MeterError,
+        match=r"intel-rapl:0/max_energy_range_uj cannot be read \(No such file or directory\), so "
+        "nobody can tell when the counter wraps; give the run the whole powercap tree",
+    ):
+        open_source(f"rapl:{tmp_path}")

@@ -23,6 +23,7 @@ TESTS = Path(__file__).parents[2]
 SOURCES = Path(__file__).parent
 NVML_SOURCE, NVML_LIBRARY = SOURCES / "nvml.c", "libnvidia-ml.so.1"
 AMD_SMI_SOURCE, AMD_SMI_LIBRARY = SOURCES / "amd_smi.c", "libamd_smi.so"
+CUDA_LIBRARY = "libcuda.so.1"
 CLOCK_LIBRARY = "libclock.so"
 """A wall clock that jumps, for LD_PRELOAD."""
 CC = shutil.which("cc")
@@ -64,6 +65,7 @@ def build_libraries(directory: Path) -> None:
     for source, library in (
         (NVML_SOURCE, NVML_LIBRARY),
         (AMD_SMI_SOURCE, AMD_SMI_LIBRARY),
+        (SOURCES / "cuda.c", CUDA_LIBRARY),
         (SOURCES / "clock.c", CLOCK_LIBRARY),
     ):
         options = ["-Wall", "-Wextra", "-shared", "-fPIC", f"-I{directory}"]

@@ -15,6 +15,7 @@ from types import SimpleNamespace
 import pytest
 from support.meters.bmc import USER, Bmc
 
+from harness.meter_checks import read_meter
 from harness.power.feeds import feed as feed_module
 from harness.power.feeds.feed import FeedError
 from harness.power.node_meter import MeterAccess, NodeMeter
@@ -314,3 +315,27 @@ def test_other_output_of_ipmitool_is_malformed(text):
     with pytest.raises(FeedError) as failure:
         parse_power_reading(text)
     assert failure.value.status == "malformed"
+
+
+@pytest.mark.parametrize("stamp", ["00000000", "01000000", "ffffffff"])
+def test_power_without_state_and_stamp_counts(stamp: str) -> None:
+    """As OpenBMC answers."""
+    content = READING[:9] + bytes.fromhex(stamp) + READING[13:17] + b"\0"
+    assert parse_power_reading(content.hex(" ").encode()) == FeedReading(power_mw=350_000)
+
+
+@needs_ipmitool
+def test_power_without_state_and_stamp_brings_a_warning(bmc: Bmc) -> None:
+    bmc.set(body=(READING[:9] + bytes(4) + READING[13:17] + b"\0").hex())
+    (reading,) = read_meter(access(bmc), 0, 1)
+    assert reading.feeds["node"].power_mw == 350_000
+    assert reading.warning.startswith("it says that it does not measure power, and gives power")
+
+
+@pytest.mark.parametrize("power", ["0000 00000000", "5e01 00000060"])
+def test_a_bmc_that_does_not_measure_is_absent(power: str) -> None:
+    power_now, stamp = power.split()
+    content = f"dc {power_now} 6400 f401 5401 {stamp} e8030000 00"
+    with pytest.raises(FeedError) as failure:
+        parse_power_reading(bytes.fromhex(content).hex(" ").encode())
+    assert failure.value.status == "absent"

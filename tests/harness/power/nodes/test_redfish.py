@@ -73,8 +73,9 @@ def test_environment_metrics_give_power_energy_and_power_factor(meter):
     )
 
 
-def test_a_member_of_power_control_gives_the_power_consumed(service):
-    meter = open_node_meter(access(service, FIRST_CONTROL))
+@pytest.mark.parametrize("pointer", ["", "/PowerConsumedWatts"])
+def test_a_member_of_power_control_gives_the_power_consumed(service, pointer):
+    meter = open_node_meter(access(service, FIRST_CONTROL + pointer))
     assert read_one(meter) == FeedReading(power_mw=344_000)
 
 
@@ -318,3 +319,82 @@ def test_a_number_of_ten_thousand_digits_is_malformed(service, meter):
         b"0" * 10_000 + b"}}"
     )
     assert read_status(meter) == "malformed"
+
+
+WHOLE = {"Name": "System Power Control", "PowerConsumedWatts": 410}
+CPU = {"Name": "CPU Power", "PowerConsumedWatts": 200}
+MEMORY = {"Name": "Memory Subsystem", "PowerConsumedWatts": 60}
+MEMBERS = f"{FIRST_CONTROL} {POWER}#/PowerControl/1"
+
+
+def set_members(service: RedfishService, *members: dict[str, object]) -> None:
+    service.answers[POWER] = json.dumps({"PowerControl": members}).encode()
+
+
+def test_the_members_of_power_control_are_listed_with_name_and_power(
+    service: RedfishService,
+) -> None:
+    set_members(service, WHOLE, CPU, {"MemberId": "2"})
+    with pytest.raises(MeterError) as failure:
+        open_node_meter(access(service, POWER))
+    assert str(failure.value).endswith(
+        "to name one: 0 is 'System Power Control', 410 W; 1 is 'CPU Power', 200 W; "
+        "2 is without a name, no power"
+    )
+
+
+@pytest.mark.parametrize(
+    "first, second",
+    [
+        (WHOLE, CPU),
+        (MEMORY, WHOLE),
+        ({**WHOLE, "Name": "Server Power Control"}, {**CPU, "Name": "Memory Sub-system Power"}),
+        ({**WHOLE, "Name": "", "PhysicalContext": "Chassis"}, {**CPU, "PhysicalContext": "GPU"}),
+        (
+            {**WHOLE, "Name": "a", "RelatedItem": [{"@odata.id": "/redfish/v1/Systems/1"}]},
+            {**CPU, "Name": "b", "RelatedItem": [{"@odata.id": "/redfish/v1/Systems/1/Cpu/0"}]},
+        ),
+    ],
+)
+def test_a_member_and_a_part_of_it_are_refused_together(service, first, second):
+    set_members(service, first, second)
+    with pytest.raises(MeterError, match=r"feed feed\d \(.*\) contains the feed feed\d"):
+        open_node_meter(access(service, MEMBERS))
+
+
+@pytest.mark.parametrize(
+    "first, second",
+    [
+        (CPU, MEMORY),
+        ({**WHOLE, "Name": "Node 1 Power Control"}, {**WHOLE, "Name": "Node 2 Power Control"}),
+        ({"PowerConsumedWatts": 1}, {"PowerConsumedWatts": 2}),
+    ],
+)
+def test_members_that_add_up_are_read_together(service, first, second):
+    set_members(service, first, second)
+    powers_mw = [
+        reading.power_mw for _, reading in open_node_meter(access(service, MEMBERS)).read()
+    ]
+    assert powers_mw == [1000 * member["PowerConsumedWatts"] for member in (first, second)]
+
+
+OWN = {"example": {"Chassis": {"NowW": 150, "LimitWatts": 900, "Slots": 4, "Label": "W"}}}
+
+
+@pytest.mark.parametrize("kind", ["redfish", "redfish_power_control"])
+def test_the_power_of_a_maker_is_read_where_the_entry_names_it(service, kind):
+    service.answers[POWER] = json.dumps({"Oem": OWN}).encode()
+
+    def open_feed(pointer: str) -> NodeMeter:
+        return open_node_meter(dataclasses.replace(access(service, POWER + pointer), kind=kind))
+
+    assert read_one(open_feed("#/Oem/example/Chassis/NowW")) == FeedReading(power_mw=150_000)
+    for pointer in ("", "#/Oem/example/Chassis"):
+        with pytest.raises(MeterError) as failure:
+            open_feed(pointer)
+        assert str(failure.value).endswith(
+            "#/Oem/example/Chassis/NowW (150 W); #/Oem/example/Chassis/LimitWatts (900 W)"
+        )
+        assert "the power of this maker is in Oem" in str(failure.value)
+    with pytest.raises(MeterError, match="Slots is 4, and its name states no power in W"):
+        open_feed("#/Oem/example/Chassis/Slots")
