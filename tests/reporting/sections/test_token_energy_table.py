@@ -15,14 +15,20 @@ WORKLOAD = workloads()["llama3-8b-serve"]
 INPUT_J, OUTPUT_J = 0.01, 0.05
 
 
-def make_row(prompt_tokens: int, output_tokens: int, concurrency: int = 512, **fields: Any) -> Any:
+def make_row(
+    prompt_tokens: int,
+    output_tokens: int,
+    concurrency: int = 512,
+    rate_per_s: float | None = None,
+    **fields: Any,
+) -> Any:
     """A run whose tokens cost what they do by the model, at 1 000 output tokens/s."""
     ratio = prompt_tokens / output_tokens
     joules = Estimate(INPUT_J * ratio + OUTPUT_J, 10, 0.001, None)
     run = SimpleNamespace(
         accelerators=(),
         is_simulated=False,
-        requests=RequestSet(prompt_tokens, output_tokens, concurrency),
+        requests=RequestSet(prompt_tokens, output_tokens, concurrency, rate_per_s),
         serving=SimpleNamespace(input_tokens_per_s=1000 * ratio),
         headline=SimpleNamespace(
             joules_per_item=joules, items_per_s=Estimate(1000.0, 10, 1.0, None)
@@ -61,13 +67,21 @@ def test_runs_of_one_server_are_fitted_together() -> None:
     assert (line["input_j"], line["output_j"]) == pytest.approx((INPUT_J, OUTPUT_J))
     assert line["runs"] == 3 and line["input_j_n"] == 3
     assert line["deviation_percent"] == pytest.approx(0, abs=1e-6)
+    # Two runs determine both energies. A third at another clock is of another server.
+    rows[2].sm_clock_mhz = 990
+    table = build_token_energy_table(WORKLOAD, rows, "id", "title")
+    assert table is not None
+    assert [(row["runs"], row["deviation_percent"]) for row in table.rows] == [(2, None)]
 
 
 @pytest.mark.parametrize(
     "other",
     [
         {"concurrency": 64},
+        {"rate_per_s": 4.0},
         {"cap_w": 500.0},
+        {"sm_clock_mhz": 990},
+        {"system": "another"},
         {"variant": "fp8", "precision": "fp8"},
         {"accelerator": "NVIDIA H100"},
         {"standing": "demo"},
