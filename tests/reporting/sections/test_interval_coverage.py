@@ -4,10 +4,16 @@ tell settings apart that clearly differ."""
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import pytest
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
 from support.committed_runs import SUBMISSIONS
-from support.report.result_rows import make_run_row
+from support.report import recomputed_spread
+from support.report.result_rows import make_figure, make_run_row
 
 from reporting.collect import collect
 from reporting.results_model import ResultRow
@@ -205,6 +211,71 @@ def test_kind_of_board_without_repeats_takes_the_spread_of_the_nearest_kind() ->
         "the spread of 4 runs of 1 setting on 4 A100 boards, for lack of repeats on H100"
     )
     assert "lack" not in spread.find("A100").describe("A100")
+
+
+def describe_plainly(setting: Setting) -> list[Any]:
+    """The runs of a setting as `recomputed_spread` takes them."""
+    return [
+        SimpleNamespace(
+            model=row.model,
+            numbers={
+                RATE: row.items_per_s_per_accelerator.value,
+                JOULES: row.joules_per_item and row.joules_per_item.value,
+            },
+            loaded_bundle=SimpleNamespace(accelerator_ranks=list_boards(row).split()),
+        )
+        for row in setting.rows
+    ]
+
+
+BOARDS_OF_RUNS = st.sampled_from(["a", "b", "c", "d", "ab"])
+SCATTER = st.floats(0.98, 1.02)
+
+
+@example([(1, board, 1.0 + run / 1e3, 1.0 - run / 1e4) for board in "abcd" for run in range(4)])
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 2), BOARDS_OF_RUNS, SCATTER, SCATTER), min_size=8, max_size=16
+    )
+)
+def test_spread_means_and_differences_are_those_of_a_plain_definition(
+    runs: list[tuple[int, str, float, float]],
+) -> None:
+    """Over runs of two settings, on one board and on several, whose throughput and energy scatter
+    apart."""
+    rows = [
+        make_run_row(1000 * rate, *boards, batch_size=batch, joules_per_item=make_figure(joules))
+        for batch, boards, rate, joules in runs
+    ]
+    spread = measure_spread(rows)
+    settings = [s for s in join_repeats(rows, spread) if s.rows[0].count == 1]
+    plain_settings = [describe_plainly(setting) for setting in settings]
+    spreads = recomputed_spread.measure_spreads(plain_settings)
+    assert spread.by_model.keys() == spreads.keys()
+    assume(spreads)
+    kind, repeated = spread.find("H200"), [s.rows for s in settings if len(s.rows) > 1]
+    assert (kind.runs, kind.settings, kind.boards) == (
+        sum(map(len, repeated)),
+        len(repeated),
+        len({list_boards(row) for repeats in repeated for row in repeats}),
+    )
+    for figure in (RATE, JOULES):
+        limit = recomputed_spread.find_board_limit(spreads, "H200", figure)
+        assert kind.get_least_difference_percent(figure) == pytest.approx(limit)
+        for setting, plain in zip(settings, plain_settings, strict=True):
+            expected = recomputed_spread.predict_another_run(plain, figure, spreads)
+            mean = getattr(setting.mean, figure)
+            found = dict(zip(expected, (mean.value, *mean.ci95, mean.n), strict=True))
+            assert found == pytest.approx(expected)
+        for (first, plain), (second, other) in itertools.permutations(
+            zip(settings, plain_settings, strict=True), 2
+        ):
+            expected = recomputed_spread.compare_repeats(plain, other, figure, spreads)
+            difference = first.compare(second, figure)
+            assert difference is not None
+            assert difference.percent == pytest.approx(expected.percent, abs=1e-9)
+            ends = np.log1p(np.array(difference.ci95) / 100)
+            assert (ends[1] - ends[0]) / 2 == pytest.approx(expected.half_width, abs=1e-9)
 
 
 @pytest.mark.parametrize("rates", [(1000,), (1000, 1010), (1000, 1010, 990)])
