@@ -1,6 +1,7 @@
 """A small round as data: what failed has no figures, hostile names are escaped, files are the same
 each time, and wrong input is refused with a clear message."""
 
+import json
 import shutil
 import sys
 from pathlib import Path
@@ -11,12 +12,15 @@ import pytest
 from click.testing import CliRunner, Result
 from conftest import Submissions, copy_evidence
 
+from checker.engine import judge
 from reporting.cli import main
 from reporting.collect import NothingFoundError
 from reporting.dataset import Round
 from reporting.dataset.description import DescriptionError, read_description
+from reporting.dataset.evidence import EPOCH_COLUMNS
 from reporting.dataset.parquet import MARKS
 from reporting.dataset.tables import TABLES
+from reporting.report_table import escape_invisible
 from rules.bundle_format.records import NO_STAMP
 
 HOSTILE_NAME = "H200\u202e W007"
@@ -81,6 +85,38 @@ def test_failed_bundle_has_findings_and_no_figures(data: Round) -> None:
     assert bundle not in set(data.figures["bundle"])
     with pytest.raises(KeyError, match="no run of this round that passed"):
         data.read_samples(bundle)
+
+
+def test_findings_are_those_of_the_check(data: Round, small_round: Path) -> None:
+    columns = ["rule", "severity", "file", "pointer", "found", "expected", "message"]
+    findings = data.findings.fillna("")
+    assert set(findings["bundle"]) <= {
+        f"{p.relative_to(small_round)}" for p in small_round.glob("*/*/*")
+    }
+    for bundle, frame in findings.groupby("bundle"):
+        verdict = judge(small_round / str(bundle))
+        assert set(frame["status"]) == {verdict.status}
+        assert sorted(frame[columns].itertuples(index=False, name=None)) == sorted(
+            tuple(escape_invisible(str(getattr(finding, name))) for name in columns)
+            for finding in verdict.findings
+        )
+
+
+def test_epochs_are_those_of_the_result_over_all_boards_and_per_board(
+    data: Round, small_round: Path
+) -> None:
+    """Two boards: what is of one board is half of what is of all."""
+    (bundle,) = data.runs["bundle"]
+    result = json.loads((small_round / bundle / "result.json").read_text())
+    for row, epoch in zip(data.epochs.to_dict("records"), result["epochs"], strict=True):
+        named = {**epoch, **epoch["figures"]}
+        named["mean_power_w"] = named["mean_power_w_per_accelerator"]
+        columns = [column.name for column in EPOCH_COLUMNS if column.name in named]
+        assert len(columns) == 12
+        assert {name: row[name] for name in columns} == pytest.approx(
+            {name: named[name] for name in columns}, rel=1e-6
+        )
+        assert row["items_per_s"] == pytest.approx(2 * row["items_per_s_per_accelerator"])
 
 
 def test_run_has_its_job_of_slurm_with_cap_and_energy(data: Round) -> None:
