@@ -60,8 +60,8 @@ def test_no_acceptance_lifts_what_is_wrong_with_form_and_integrity(
 @pytest.mark.parametrize(
     ("entry", "accepted"),
     [
-        ({"at": "2025-12-31T00:30:00Z"}, VERSION),  # a clock that is off by less than a day
-        ({"at": "2025-12-30T23:00:00Z"}, ""),
+        ({"at": "2025-12-31T00:07:00Z"}, VERSION),  # a clock that is off by a day
+        ({"at": "2025-12-31T00:06:59Z"}, ""),
         ({"rules_version": "1.2.0"}, ""),
         ({"rules_version": VERSION}, VERSION),
     ],
