@@ -7,6 +7,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
+import hypothesis
 import numpy as np
 import pytest
 from hypothesis import assume, example, given
@@ -232,6 +233,7 @@ BOARDS_OF_RUNS = st.sampled_from(["a", "b", "c", "d", "ab"])
 SCATTER = st.floats(0.98, 1.02)
 
 
+@hypothesis.settings(deadline=None)
 @example([(1, board, 1.0 + run / 1e3, 1.0 - run / 1e4) for board in "abcd" for run in range(4)])
 @given(
     st.lists(

@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.meters.modbus_server import REGISTERS, ModbusServer, encode
 from support.meters.ports import reserve_closed_port
@@ -174,6 +174,7 @@ def test_a_failure_has_its_status_and_the_next_reading_is_right(
     client.close()
 
 
+@settings(deadline=None)
 @given(
     st.lists(
         st.sampled_from(["ok", "absent", "over-range", "malformed", "timeout", "refused"]),
