@@ -20,6 +20,7 @@ from support.sweep_runs import (
 
 from harness.run import command
 from harness.run import run_directory as rundir
+from harness.run.session import RunFailed
 from harness.sweep import finished as sweep_finished
 from harness.sweep import plan as sweep_plan
 from harness.sweep import run as sweep
@@ -191,8 +192,9 @@ def test_bundle_at_another_cap_or_of_another_sweep_does_not_count(
 def test_what_lies_there_and_is_not_needed_is_named_and_left(
     tmp_path: Path, runs: FakeRuns
 ) -> None:
-    made, path = save_sweep(tmp_path, 700.0, repeats=2)
-    assert sweep.carry_out(made, path)
+    made, path = save_sweep(tmp_path, 700.0, repeats=3)
+    runs.failures = {3: RunFailed("the workers ended")}
+    assert not sweep.carry_out(made, path)
     altered(tmp_path / "run-001-1")
     again = unfinished(made, tmp_path, made.entries[1], ".again.running")
     without = tmp_path / ".without.running"
@@ -202,9 +204,11 @@ def test_what_lies_there_and_is_not_needed_is_named_and_left(
     held.mkdir()
     another = replace(made.entries[1], place=7)
     others = unfinished(made, tmp_path, another, ".others.running")
+    unfinished(replace(made, id="another"), tmp_path, made.entries[1], ".sweep-2.running")
+    unfinished(made, tmp_path, made.entries[2], ".needed.running")
     with rundir.hold_directory(held):
         done = invoke("--resume", path)
-    assert done.exit_code == 0
+    assert done.exit_code == 1
     named = [
         line.partition(": ")[2]
         for line in done.output.splitlines()
