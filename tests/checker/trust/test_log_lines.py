@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from hypothesis import given, settings
+import pytest
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from checker.trust.acceptance_log import (
@@ -75,19 +76,26 @@ def fits(entry: LogEntry, before: Sequence[LogEntry]) -> bool:
 
 
 @settings(deadline=None)
-@given(ENTRIES)
-def test_log_takes_the_lines_that_fit(entries: list[LogEntry]) -> None:
-    """All of them or none; the refusal names the first that does not."""
+@given(ENTRIES, st.integers(0, 2))
+def test_log_takes_the_lines_that_fit(entries: list[LogEntry], present_count: int) -> None:
+    """All new ones or none; the refusal names the first that does not fit."""
     misfits = [n for n, entry in enumerate(entries) if not fits(entry, entries[:n])]
+    present, new = entries[:present_count], entries[present_count:]
+    assume(not misfits or misfits[0] >= present_count)
     with tempfile.TemporaryDirectory() as name:
         submissions = Path(name)
+        head = append_entries(submissions, START, present).head
+        before = (submissions / "LOG").read_bytes()
+        with pytest.raises(Refused):
+            append_entries(submissions, "f" * 64, new)
         try:
-            log = append_entries(submissions, START, entries)
+            log = append_entries(submissions, head, new)
         except Refused as refusal:
-            assert misfits and not (submissions / "LOG").exists()
+            assert misfits and (submissions / "LOG").read_bytes() == before
             assert refusal.problems[0].violation.pointer == f"line {misfits[0] + 1}"
             return
         assert not misfits and read_log(submissions) == log
+        assert [path.name for path in submissions.iterdir()] == ["LOG"]
     lines = {
         event: [e for e in entries if e.event == event]
         for event in (ACCEPTED, WITHDRAWN, COMMITTED)

@@ -164,19 +164,6 @@ def test_single_runs_that_differ_clearly_are_told_apart() -> None:
         assert check_clear_differences([*make_known_spread(), best, other]) == 3
 
 
-def test_one_run_is_less_certain_than_two_and_all_have_one_kind_of_interval() -> None:
-    """A single run must not look more certain than the mean of several ones."""
-    spread = measure_spread(make_known_spread())
-    widths = []
-    for n in (1, 2, 10):
-        figure = make_setting(make_repeats(*[1000] * n), spread).mean.items_per_s_per_accelerator
-        assert figure.ci95 is not None
-        half_width = 1000 * 3.182 * 0.015 * (1 + 1 / n) ** 0.5
-        assert figure.ci95 == pytest.approx((1000 - half_width, 1000 + half_width), rel=1e-3)
-        widths.append(half_width)
-    assert widths == sorted(widths, reverse=True)
-
-
 def test_rows_state_the_interval_of_another_run_on_another_board() -> None:
     row = make_run_row(1000, "x")
     published = replace(make_run_row(900, "y"), provenance=None, standing="published")
