@@ -343,10 +343,14 @@ def answer_precision(
 ) -> tuple[str, ...]:
     points = tuple(replace(*make_axis_sweep([row]).points, value=row.precision) for row in swept)
     sweep = replace(make_axis_sweep(swept), name="node", points=points)
+    # Another sweep takes twice the energy.
+    doubled = [replace(p.point, joules_per_item=2 * p.point.joules_per_item) for p in points]
+    other_points = tuple(replace(p, point=d) for p, d in zip(points, doubled, strict=True))
+    sweeps = [replace(sweep, name="other", points=other_points), sweep]
     monkeypatch.setattr(
         operating_points,
         "find_axis_sweeps",
-        lambda axis, rows: [sweep] if axis.name == "precision" else [],
+        lambda axis, rows: sweeps if axis.name == "precision" else [],
     )
     workload = workloads()["llama3-8b-serve"]
     findings = build_findings(workload, rows, [], NO_REPEATS)
@@ -358,7 +362,8 @@ def test_precision_answer_names_the_setting_of_the_card_if_it_needs_less_energy(
 ) -> None:
     rows = make_precision_rows()
     sentences = answer_precision(rows, rows[:2], monkeypatch)
-    assert sentences == (
+    assert sentences[0].startswith("other: precision fp8 needs the least energy per output token")
+    assert sentences[1:] == (
         "node: precision fp8 needs the least energy per output token of 2 values, 0.7000\u202f"
         "J/token, without a measurable loss of throughput.",
         "Other settings differ in more than precision. Of all, NVIDIA H200, fp8-kv fp8, 512 "
@@ -368,18 +373,18 @@ def test_precision_answer_names_the_setting_of_the_card_if_it_needs_less_energy(
     card = build_card(workload, rows, [], NO_REPEATS, Path.as_posix)
     assert card.open is not None
     named = f"{card.open.name}, {card.open.batch}, needs the least energy: "
-    assert named + card.open.energy.text in sentences[1]
+    assert named + card.open.energy.text in sentences[2]
 
 
 def test_precision_answer_names_no_other_setting_if_the_best_is_in_its_sweep(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     rows = make_precision_rows()
-    assert len(answer_precision(rows[:2], rows[:2], monkeypatch)) == 1
+    assert len(answer_precision(rows[:2], rows[:2], monkeypatch)) == 2
     # One that may not win, or that was not measured, is not named.
     failed = replace(rows[2], cap_enforced=False)
     printed = make_printed_row(400, 9000, workload=rows[0].workload)
-    assert len(answer_precision([*rows[:2], failed, printed], rows[:2], monkeypatch)) == 1
+    assert len(answer_precision([*rows[:2], failed, printed], rows[:2], monkeypatch)) == 2
 
 
 def test_all_workloads_have_the_nodes_of_papers_and_no_load_of_other_sources() -> None:

@@ -81,6 +81,7 @@ def test_a_directory_that_is_emptied_is_named_with_the_reason(directory, environ
         ("/run/wattmark-state", {"XDG_RUNTIME_DIR": "/run/user/1000"}),
         ("/scratch/state-8120", {"SLURM_JOB_ID": "812", "TMP": "", "JOB_ID": ""}),
         ("/tmpfiles/state", {}),
+        ("/scratch/812/state", {"SLURM_JOB_ID": "x812", "TMPDIR_OLD": "/scratch"}),
     ],
 )
 def test_a_directory_that_lasts_until_the_next_boot_is_not_warned_of(
