@@ -93,7 +93,7 @@ def test_log_takes_the_lines_that_fit(entries: list[LogEntry], present_count: in
         head = append_entries(submissions, START, present).head
         before = (submissions / "LOG").read_bytes()
         with pytest.raises(Refused):
-            append_entries(submissions, "f" * 64, new)
+            append_entries(submissions, "f" * 64, [])
         try:
             log = append_entries(submissions, head, new)
         except Refused as refusal:
