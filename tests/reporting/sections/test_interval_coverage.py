@@ -14,6 +14,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from support.committed_runs import SUBMISSIONS
 from support.report import recomputed_spread
+from support.report.recomputed_results import PER_JOULE
 from support.report.result_rows import make_figure, make_run_row
 
 from reporting.collect import collect
@@ -209,6 +210,7 @@ def describe_plainly(setting: Setting) -> list[Any]:
             numbers={
                 RATE: row.items_per_s_per_accelerator.value,
                 JOULES: row.joules_per_item and row.joules_per_item.value,
+                PER_JOULE: row.items_per_joule and row.items_per_joule.value,
             },
             loaded_bundle=SimpleNamespace(accelerator_ranks=list_boards(row).split()),
         )
@@ -233,10 +235,23 @@ def test_spread_means_and_differences_are_those_of_a_plain_definition(
     """Over runs of two settings, on one board and on several, whose throughput and energy scatter
     apart."""
     rows = [
-        make_run_row(1000 * rate, *boards, batch_size=batch, joules_per_item=make_figure(joules))
+        make_run_row(
+            1000 * rate,
+            *boards,
+            batch_size=batch,
+            joules_per_item=make_figure(joules),
+            items_per_joule=make_figure(1 / joules),
+            mean_power_w=make_figure(rate),
+        )
         for batch, boards, rate, joules in runs
     ]
     spread = measure_spread(rows)
+    for setting in join_repeats(rows):
+        names = {board for row in setting.rows for board in list_boards(row).split()}
+        assert (setting.runs, setting.boards) == (len(setting.rows), len(names))
+        assert setting.mean.mean_power_w is not None
+        watts = [row.mean_power_w.value for row in setting.rows if row.mean_power_w]
+        assert setting.mean.mean_power_w.value == pytest.approx(np.mean(watts))
     settings = [s for s in join_repeats(rows, spread) if s.rows[0].count == 1]
     plain_settings = [describe_plainly(setting) for setting in settings]
     spreads = recomputed_spread.measure_spreads(plain_settings)
@@ -248,19 +263,22 @@ def test_spread_means_and_differences_are_those_of_a_plain_definition(
         len(repeated),
         len({list_boards(row) for repeats in repeated for row in repeats}),
     )
-    for figure in (RATE, JOULES):
-        limit = recomputed_spread.find_board_limit(spreads, "H200", figure)
-        assert kind.get_least_difference_percent(figure) == pytest.approx(limit)
-        for setting, plain in zip(settings, plain_settings, strict=True):
+    for setting, plain in zip(settings, plain_settings, strict=True):
+        for figure in (RATE, JOULES, PER_JOULE):
             expected = recomputed_spread.predict_another_run(plain, figure, spreads)
             mean = getattr(setting.mean, figure)
             found = dict(zip(expected, (mean.value, *mean.ci95, mean.n), strict=True))
             assert found == pytest.approx(expected)
+    for figure, on_shared_boards in itertools.product((RATE, JOULES), (True, False)):
+        limit = recomputed_spread.find_board_limit(spreads, "H200", figure)
+        assert kind.get_least_difference_percent(figure) == pytest.approx(limit)
         for (first, plain), (second, other) in itertools.permutations(
             zip(settings, plain_settings, strict=True), 2
         ):
-            expected = recomputed_spread.compare_repeats(plain, other, figure, spreads)
-            difference = first.compare(second, figure)
+            expected = recomputed_spread.compare_repeats(
+                plain, other, figure, spreads, on_shared_boards
+            )
+            difference = first.compare(second, figure, on_shared_boards)
             assert difference is not None
             assert difference.percent == pytest.approx(expected.percent, abs=1e-9)
             ends = np.log1p(np.array(difference.ci95) / 100)
