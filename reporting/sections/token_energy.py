@@ -57,7 +57,7 @@ def _get_server(row: ResultRow) -> tuple[object, ...]:
     assert row.provenance is not None and row.provenance.run.requests is not None
     requests = row.provenance.run.requests
     name = row.center, name_submitted_line(row), row.standing == "demo", row.accelerator
-    return *name, row.cap_w, row.sm_clock_mhz, requests.concurrency, requests.rate_per_s
+    return *name, row.cap_w, requests.concurrency, requests.rate_per_s
 
 
 def _make_token_run(row: ResultRow) -> TokenRun:

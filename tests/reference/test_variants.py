@@ -24,6 +24,7 @@ fp8_linear, space_to_depth = (
 training = LazyModule("reference.training")
 
 BATCH = 4
+JOB = Job("vitl16-train", "tuned-fp16", "smoke", BATCH, 1, "cpu")
 
 
 @dataclass
@@ -342,8 +343,32 @@ def test_blocks_of_a_variant_compute_in_its_data_type(
     assert {p.dtype for p in model.parameters()} == {torch.float32}
 
 
+def test_classifier_learns_each_resident_batch_with_its_own_labels() -> None:
+    """Against plain gradient descent, where the batches come round again."""
+    random = torch.Generator().manual_seed(1)
+    images = torch.randn(3, BATCH, 5, generator=random)
+    labels = torch.randint(0, 4, (3, BATCH), generator=random)
+    trained, plain = (nn.Linear(5, 4) for _ in range(2))
+    plain.load_state_dict(trained.state_dict())
+    steps, losses = Steps(7), []
+    training.train_classifier(
+        steps, JOB, trained, torch.optim.SGD(trained.parameters(), 0.5), images, labels, None
+    )
+    for step in range(steps.count):
+        chances = plain(images[step % 3]).softmax(dim=1)
+        loss = -chances[range(BATCH), labels[step % 3]].log().mean()
+        losses.append(float(loss))
+        for parameter, gradient in zip(
+            plain.parameters(), torch.autograd.grad(loss, list(plain.parameters())), strict=True
+        ):
+            parameter.data -= 0.5 * gradient
+    assert steps.losses == pytest.approx(losses, rel=1e-5)
+    assert torch.allclose(trained.weight, plain.weight, rtol=1e-5)
+
+
 def test_small_gradients_survive_in_fp16() -> None:
-    """Without loss scaling, the smallest positive number of fp16, 6e-8, rounds them to zero."""
+    """Without loss scaling, the smallest positive number of fp16, 6e-8, rounds them to zero. The
+    step of the optimiser is that of the gradients without the scale."""
     weight = nn.Parameter(torch.ones(4, 4))
     scaled: list[torch.Tensor] = []
 
@@ -351,15 +376,15 @@ def test_small_gradients_survive_in_fp16() -> None:
         def forward(self, images: torch.Tensor) -> torch.Tensor:
             return images @ weight * 1e-8
 
-    optimiser = torch.optim.SGD([weight], 1.0)
+    optimiser = torch.optim.SGD([weight], 1e6)
     optimiser.register_step_pre_hook(lambda *_: scaled.append(weight.grad.clone()))
     images = torch.randn(1, BATCH, 4, generator=torch.Generator().manual_seed(1)).half()
-    job = Job("vitl16-train", "tuned-fp16", "smoke", BATCH, 1, "cpu")
     labels = torch.zeros(1, BATCH, dtype=torch.long)
     training.train_classifier(
-        Steps(1), job, Tiny(), optimiser, images, labels, autocast=torch.float16
+        Steps(1), JOB, Tiny(), optimiser, images, labels, autocast=torch.float16
     )
-    assert scaled[0].abs().max() > 0
+    assert 0 < scaled[0].abs().max() < 1e-7
+    assert 0 < (weight - 1).abs().max() < 0.1
 
 
 def test_a_batch_that_gpus_cannot_multiply_in_fp8_is_refused() -> None:

@@ -16,11 +16,14 @@ PYTORCH_WARNING = "Synchronization debug mode"
 
 
 class SleepingModel:
-    """A model whose batches take `BATCH_S` each."""
+    """A model whose batches take `BATCH_S` each. A board has memory for one."""
 
     facts = ModelFacts(flops=30, params=20, activations=10)
+    is_open = False
 
     def __init__(self, job: ModelJob) -> None:
+        assert not SleepingModel.is_open
+        SleepingModel.is_open = True
         self._architecture = job.architecture
 
     def prepare(self, batch: int) -> None:
@@ -45,7 +48,8 @@ class SleepingModel:
         return 7
 
     def close(self) -> None:
-        pass
+        assert SleepingModel.is_open
+        SleepingModel.is_open = False
 
 
 def open_model(job: ModelJob) -> SleepingModel:

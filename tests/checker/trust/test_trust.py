@@ -384,9 +384,9 @@ def test_waiver_that_expired_after_acceptance_counts(submissions: Submissions) -
     bundle = submissions.add(delay_samples(copy_evidence()))
     forge.add_waiver(bundle, rule="P104", expires_at="2026-03-01T00:00:00Z")
     assert judge(bundle).status == "fail"
-    forge.write_log(bundle, {"at": "2026-02-15T00:00:00Z"})
+    forge.write_log(bundle, {"at": "2026-02-28T23:59:59Z"})
     assert judge(bundle).status == "pass"
-    forge.write_log(bundle, {"at": "2026-03-15T00:00:00Z"})
+    forge.write_log(bundle, {"at": "2026-03-01T00:00:00Z"})
     assert judge(bundle).status == "fail"
 
 

@@ -2,17 +2,22 @@
 Slurm."""
 
 import json
+import shutil
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.harness.session_runs import make_test_plan
+from support.sweep_runs import BOARDS, RUN_REQUEST, write_bundle
 
 from harness.run.plan import Machine, Plan, PlanError, RunRequest
+from harness.run.planning import make_plan
 from harness.run.run_directory import STATE_FILE
+from harness.slurm import requeue
 from harness.slurm.job import JobEnergy, SlurmJob
-from harness.slurm.requeue import find_study, find_unfinished
+from harness.slurm.requeue import find_bundle, find_study, find_unfinished
 from harness.studies.earlier import EarlierStudy
 from harness.studies.plan import (
     SIMULATED_MODELS,
@@ -26,6 +31,7 @@ from harness.studies.plan import (
 from harness.studies.planning import StudyRequest
 from harness.studies.state import StudyState
 from harness.studies.study_directory import SessionDirectory
+from harness.system import hash_source
 
 JOB = SlurmJob(id="12", step="0", restarts=0, array_task=None, site_cap=None)
 STUDY_PLAN = StudyPlan(
@@ -67,6 +73,73 @@ def test_requeued_step_resumes_its_own_run_only(
     replace(plan, **{"job": JOB, **change}).save(directory)
     (directory / STATE_FILE).touch()
     assert find_unfinished(plan, tmp_path) == (directory if is_found else None)
+    latest = shutil.copytree(directory, tmp_path / ".run2.running")
+    assert find_unfinished(plan, tmp_path) == (latest if is_found else None)
+    assert find_unfinished(replace(plan, job=None), tmp_path) is None
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with a run in the job."""
+    out = tmp_path_factory.mktemp("finished")
+    write_bundle(RUN_REQUEST, out, "run", slurm_job=asdict(JOB))
+    return out
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_found"),
+    [
+        ({}, True),
+        ({"slurm_job": {"id": "13"}}, False),
+        ({"slurm_job": {"step": "1"}}, False),
+        ({"slurm_job": {"step": None}}, False),
+        ({"slurm_job": {"restarts": 2}}, True),
+        ({"settings": {"seed": 2}}, False),
+        ({"settings": {"batch_size": 8}}, False),
+        ({"power": {"cap_w": 400.0}}, False),
+        ({"ranks": [{"rank": 0, "accelerators": ["GPU-other"]}]}, True),
+    ],
+)
+def test_requeued_step_has_its_own_run_already(
+    finished: Path, tmp_path: Path, changes: dict[str, Any], is_found: bool
+) -> None:
+    """Also on other accelerators. No other run of the step is taken for it."""
+    run = make_plan(RUN_REQUEST, BOARDS, {}, hash_source())
+    plan = replace(run, job=replace(JOB, restarts=1))
+    out = shutil.copytree(finished, tmp_path / "out")
+    result = json.loads((out / "run" / "result.json").read_text())
+    for key, value in changes.items():
+        result[key] = {**result[key], **value} if isinstance(value, dict) else value
+    (out / "run" / "result.json").write_text(json.dumps(result))
+    assert find_bundle(plan, out) == (out / "run" if is_found else None)
+    assert find_bundle(replace(plan, job=None), out) is None
+    del result["slurm_job"]
+    (out / "run" / "result.json").write_text(json.dumps(result))
+    assert find_bundle(plan, out) is None
+
+
+@pytest.mark.parametrize("restarts", ["0", "1"])
+@pytest.mark.parametrize("nodes", [1, 2])
+@pytest.mark.parametrize("left", ["", "unfinished", "bundle", "bundle and unfinished"])
+def test_requeued_job_judges_resumes_or_makes_its_run(
+    plan: Plan, left: str, nodes: int, restarts: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLURM_RESTART_COUNT", restarts)
+    for name in ("bundle", "unfinished"):
+        path = Path(name) if name in left else None
+        monkeypatch.setattr(requeue, f"find_{name}", lambda plan, out, path=path: path)
+    monkeypatch.setattr(requeue.command, "plan_run", lambda *arguments: plan)
+    for name in ("run", "resume", "run_pre_check"):
+        monkeypatch.setattr(requeue.command, name, lambda first, *rest, name=name: (name, first))
+    request = RunRequest("resnet50-train", nodes=nodes)
+    is_again = restarts == "1" and nodes == 1
+    assert requeue.run(request, Path("out")) == (
+        ("run_pre_check", Path("bundle"))
+        if is_again and "bundle" in left
+        else ("resume", Path("unfinished"))
+        if is_again and left
+        else ("run", request)
+    )
 
 
 def test_run_that_never_began_and_a_damaged_plan_are_not_resumed(
@@ -111,7 +184,9 @@ def test_requeued_step_continues_the_latest_of_its_studies(tmp_path: Path) -> No
     save_study(tmp_path, "20261123T100000Z-study", JOB)
     bundle = tmp_path / "20261123T110000Z-study"
     bundle.mkdir()
-    (bundle / "study.json").write_text(json.dumps({"sessions": [{"slurm_job": asdict(JOB)}]}))
+    # The first session was in no job, the second in another one.
+    sessions = [{}, *({"slurm_job": asdict(job)} for job in (replace(JOB, id="11"), JOB))]
+    (bundle / "study.json").write_text(json.dumps({"sessions": sessions}))
     assert find_study(JOB, tmp_path) == bundle
     latest = save_study(tmp_path, "20261123T120000Z-study", JOB)
     assert find_study(JOB, tmp_path) == latest

@@ -160,8 +160,16 @@ def test_simulated_board_knows_when_its_worker_computes(monkeypatch: pytest.Monk
     window = {"seconds": 0.01, "min_batches": 1, "parts": 1}
     assert worker.answer({"command": "measure", "batch": 8, **window})["kind"] == "measured"
     assert worker.answer({"command": "measure", "batch": 9, **window})["kind"] == "ended"
-    worker.answer({"command": "idle"})
-    assert activities == ["resident", *(["computing", "resident"] * 2), "idle"]
+    refused = worker.answer({"command": "open", "job": {**JOB, "size": 225}})
+    assert refused["kind"] == "refused"
+    with pytest.raises(ValueError, match="there is no open model to measure"):
+        worker.answer({"command": "measure", "batch": 8, **window})
+    for command in ("open", "open", "idle", "idle"):
+        worker.answer({"command": command, "job": JOB})
+    assert activities == [
+        *("resident", *(["computing", "resident"] * 2), "idle"),
+        *("resident", "idle", "resident", "idle"),
+    ]
 
 
 def test_an_implementation_that_is_missing_ends_the_worker(start: Callable[..., Process]) -> None:
@@ -210,10 +218,13 @@ def test_a_worker_whose_harness_is_gone_does_not_start() -> None:
 def test_a_gpu_that_the_meter_does_not_read_ends_the_worker(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("harness.studies.worker.read_gpu_uuid", lambda index: "GPU-b")
-    with pytest.raises(ValueError, match="cuda:0 is GPU-b, and the meter reads GPU-a"):
-        check_gpu(0, "GPU-a")
-    check_gpu(0, "GPU-b")
+    monkeypatch.setattr(
+        "harness.studies.worker.read_gpu_uuid", ["GPU-a", "GPU-b", None].__getitem__
+    )
+    with pytest.raises(ValueError, match="cuda:1 is GPU-b, and the meter reads GPU-a"):
+        check_gpu(1, "GPU-a")
+    check_gpu(1, "GPU-b")
+    check_gpu(2, "GPU-b")
 
 
 class ScriptedModel:
@@ -261,6 +272,7 @@ class MovedClock(HostClock):
         ([5.0], Window(1, seconds=1.0, min_batches=1, parts=1), 1),
         # A slow first batch misleads the plan, so the window is measured again.
         ([5.0, BATCH_S], Window(1, seconds=1.0, min_batches=1, parts=1), 516),
+        ([5.0, BATCH_S], Window(1, seconds=10.0, min_batches=13, parts=10), 516),
     ],
 )
 def test_a_window_has_the_required_time_and_batches(
@@ -271,3 +283,5 @@ def test_a_window_has_the_required_time_and_batches(
     assert [part.batches for part in parts] == [batches] * window.parts
     assert sum(part.batches for part in parts) >= window.min_batches
     assert parts[-1].end_ns - parts[0].start_ns >= 1e9 * window.seconds
+    warmup_s = min(0.3 * window.seconds, 0.5)
+    assert warmup_s <= parts[0].start_ns / 1e9 < warmup_s + 2 * max(batch_s)

@@ -4,13 +4,23 @@ import json
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, replace
+from functools import partial, reduce
+from operator import getitem
 from pathlib import Path
 
 import pytest
-from support.sweep_runs import FakeRuns, invoke, join_output, save_sweep, write_bundle
+from support.sweep_runs import (
+    RUN_REQUEST,
+    FakeRuns,
+    invoke,
+    join_output,
+    save_sweep,
+    write_bundle,
+)
 
 from harness.run import command
 from harness.run import run_directory as rundir
+from harness.run.session import RunFailed
 from harness.sweep import finished as sweep_finished
 from harness.sweep import plan as sweep_plan
 from harness.sweep import run as sweep
@@ -24,6 +34,24 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeRuns]:
     fake = FakeRuns()
     monkeypatch.setattr(command, "run", fake)
     yield fake
+
+
+@pytest.fixture(scope="module")
+def finished_sweep(tmp_path_factory: pytest.TempPathFactory) -> tuple[Sweep, Path]:
+    """A sweep of two runs, and the directory that has both."""
+    out = tmp_path_factory.mktemp("finished")
+    made, _ = save_sweep(out, 700.0, repeats=2)
+    for entry in made.entries:
+        write_bundle(made.make_run_request(entry), out)
+    return made, out
+
+
+@pytest.fixture
+def judge_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bundle can pass the check and yet be none of this sweep's."""
+    monkeypatch.setattr(
+        sweep_finished, "judge", lambda path, signed: type("Verdict", (), {"findings": ()})
+    )
 
 
 def altered(path: Path) -> None:
@@ -65,99 +93,82 @@ def reseal(path: Path, file: str, change: Callable[[dict], None]) -> None:
     bundle.seal(path)
 
 
+def change(*keys: str, **values: object) -> Callable[[dict], None]:
+    """A function that alters the object under these keys of a document."""
+
+    def alter(document: dict) -> None:
+        reduce(getitem, keys, document).update(values)
+
+    return alter
+
+
+settings, code = partial(change, "settings"), partial(change, "implementation")
+requests = asdict(RequestSet(16, 8, concurrency=4))
+
+
 @pytest.mark.parametrize(
-    ("file", "change", "says"),
+    ("change", "says"),
     [
-        (
-            "environment.json",
-            lambda e: e.update(source_sha256="1" * 64),
-            "its source_sha256 is 1111",
-        ),
-        ("result.json", lambda r: r["sweep"].update(repeat=2), "its sweep is"),
-        ("result.json", lambda r: r["sweep"].update(seed=2), "its sweep is"),
-        (
-            "result.json",
-            lambda r: r["implementation"].update(sha256="2" * 64),
-            "its implementation's sha256 is 2222",
-        ),
-        (
-            "result.json",
-            lambda r: r["implementation"].update(variant="baseline"),
-            "its variant is baseline",
-        ),
-        (
-            "result.json",
-            lambda r: r["implementation"].update(name="a.b:c"),
-            "its implementation is a.b:c",
-        ),
-        ("result.json", lambda r: r.update(size="smoke"), "its size is smoke"),
-        (
-            "result.json",
-            lambda r: r.update(workload="vitl16-train"),
-            "its workload is vitl16-train",
-        ),
-        (
-            "result.json",
-            lambda r: r["settings"].update(accelerators=1),
-            "its accelerators is 1, but the plan has 2",
-        ),
-        ("result.json", lambda r: r["sampling"].update(meter="amd"), "its meter is amd"),
-        (
-            "result.json",
-            lambda r: r["settings"].update(seed=2),
-            "its seed is 2, but the plan has 1",
-        ),
-        (
-            "result.json",
-            lambda r: r["settings"].update(batch_size=64),
-            "its batch_size is 64, but the plan has 1024",
-        ),
-        (
-            "result.json",
-            lambda r: r["settings"].update(epoch_target_s=40.0),
-            "its epoch_target_s is 40.0, but the plan has 30.5",
-        ),
-        (
-            "result.json",
-            lambda r: r["settings"].update(options={"a": "b"}),
-            "its options is {'a': 'b'}, but the plan has {}",
-        ),
-        (
-            "result.json",
-            lambda r: r["settings"].update(corpus_sha256="4" * 64),
-            "its corpus_sha256 is 4444",
-        ),
-        (
-            "result.json",
-            lambda r: r["settings"].update(requests=asdict(RequestSet(16, 8, concurrency=4))),
-            "its requests is {'prompt_tokens': 16, 'output_tokens': 8, 'concurrency': 4,",
-        ),
-        ("system.json", lambda s: s.update(site="another"), "its system's site is another"),
-        (
-            "system.json",
-            lambda s: s["nodes"][0]["accelerators"][0].update(name="NVIDIA H100"),
-            "its board is NVIDIA H100,",
-        ),
+        (change(source_sha256="1" * 64), "source_sha256 is 1111"),
+        (change("sweep", repeat=3), "sweep is"),
+        (change("sweep", seed=2), "sweep is"),
+        (code(sha256="2" * 64), "implementation's sha256 is 2222"),
+        (code(variant="baseline"), "variant is baseline"),
+        (code(name="a.b:c"), "implementation is a.b:c"),
+        (change(size="smoke"), "size is smoke"),
+        (change(workload="vitl16-train"), "workload is vitl16-train"),
+        (settings(accelerators=1), "accelerators is 1, but the plan has 2"),
+        (change("sampling", meter="amd"), "meter is amd"),
+        (change("power", sm_clock_mhz=990), "sm_clock_mhz is 990, but the plan has None"),
+        (change("power", cap_w=699.0), "cap_w is 699.0, but the plan has 700.0"),
+        (settings(seed=3), "seed is 3, but the plan has 2"),
+        (settings(batch_size=64), "batch_size is 64, but the plan has 1024"),
+        (settings(epoch_target_s=40.0), "epoch_target_s is 40.0, but the plan has 30.5"),
+        (settings(options={"a": "b"}), "options is {'a': 'b'}, but the plan has {}"),
+        (settings(corpus_sha256="4" * 64), "corpus_sha256 is 4444"),
+        (settings(requests=requests), "requests is {'prompt_tokens': 16, 'output_tokens': 8,"),
+        (change(site="another"), "system's site is another"),
+        (change(meters=[{"id": "pdu"}]), "system's meters is [{'id': 'pdu'}]"),
+        (change("nodes", 0, "accelerators", 0, name="NVIDIA H100"), "board is NVIDIA H100,"),
+        (settings(weights="sha256:" + "5" * 64), "weights is sha256:5555"),
+        (code(precision="tf32"), "implementation's precision is tf32, but that of run-001-1 is"),
+        (code(parameters=1), "implementation's parameters is 1, but that of run-001-1 is"),
+        (code(input_shape=[2]), "implementation's input_shape is [2], but that of run-001-1 is"),
     ],
 )
 def test_bundle_of_another_run_than_planned_does_not_count(
     tmp_path: Path,
-    runs: FakeRuns,
-    file: str,
+    finished_sweep: tuple[Sweep, Path],
     change: Callable[[dict], None],
     says: str,
-    monkeypatch: pytest.MonkeyPatch,
+    judge_nothing: None,
+    capsys: pytest.CaptureFixture,
 ) -> None:
-    made, path = save_sweep(tmp_path, 700.0)
-    assert sweep.carry_out(made, path)
-    reseal(tmp_path / "run-001-1", file, change)
-    # a bundle can pass the check and yet be none of this sweep's
-    monkeypatch.setattr(
-        sweep_finished, "judge", lambda path, signed: type("Verdict", (), {"findings": ()})
+    made, finished = finished_sweep
+    out = shutil.copytree(finished, tmp_path / "out")
+    file = (
+        "system.json"
+        if says.startswith(("system", "board"))
+        else "environment.json"
+        if says.startswith("source")
+        else "result.json"
     )
-    done = invoke("--resume", path)
-    assert says in join_output(done) and "does not count as run 1" in join_output(done)
-    assert runs.places == [1, 1]
+    reseal(out / "run-002-2", file, change)
+    assert set(sweep_finished.find_finished_results(made, out, made.entries)) == {1}
+    told = " ".join(capsys.readouterr().out.split())
+    assert f"its {says}" in told and "does not count as run 2" in told
+
+
+@pytest.mark.parametrize("sm_clock_mhz", [None, 1770])
+def test_bundle_at_the_cap_and_the_clock_of_the_plan_counts(
+    tmp_path: Path, sm_clock_mhz: int | None, judge_nothing: None
+) -> None:
+    """Any cap does where the plan has the cap as found."""
+    request = replace(RUN_REQUEST, sm_clock_mhz=sm_clock_mhz)
+    made, _ = save_sweep(tmp_path, None, run_request=request)
+    bundle = write_bundle(made.make_run_request(made.entries[0]), tmp_path)
+    reseal(bundle, "result.json", change("power", sm_clock_mhz=sm_clock_mhz, cap_w=650.0))
+    assert set(sweep_finished.find_finished_results(made, tmp_path, made.entries)) == {1}
 
 
 def test_bundle_at_another_cap_or_of_another_sweep_does_not_count(
@@ -178,46 +189,12 @@ def test_bundle_at_another_cap_or_of_another_sweep_does_not_count(
     assert runs.places == [1]
 
 
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        (
-            lambda r: r["settings"].update(weights="sha256:" + "5" * 64),
-            "its weights is sha256:5555",
-        ),
-        (
-            lambda r: r["implementation"].update(precision="tf32"),
-            "its implementation's precision is tf32, but that of run-001-1 is",
-        ),
-    ],
-)
-def test_bundle_that_differs_from_the_others_does_not_count(
-    tmp_path: Path,
-    runs: FakeRuns,
-    change: Callable[[dict], None],
-    says: str,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    made, path = save_sweep(tmp_path, 700.0, repeats=3)
-    assert sweep.carry_out(made, path)
-    reseal(tmp_path / "run-002-2", "result.json", change)
-    monkeypatch.setattr(
-        sweep_finished, "judge", lambda path, signed: type("Verdict", (), {"findings": ()})
-    )
-    done = invoke("--resume", path)
-    assert (
-        done.exit_code == 0
-        and says in join_output(done)
-        and "does not count as run 2" in join_output(done)
-    )
-    assert runs.places == [1, 2, 3, 2]
-
-
 def test_what_lies_there_and_is_not_needed_is_named_and_left(
     tmp_path: Path, runs: FakeRuns
 ) -> None:
-    made, path = save_sweep(tmp_path, 700.0, repeats=2)
-    assert sweep.carry_out(made, path)
+    made, path = save_sweep(tmp_path, 700.0, repeats=3)
+    runs.failures = {3: RunFailed("the workers ended")}
+    assert not sweep.carry_out(made, path)
     altered(tmp_path / "run-001-1")
     again = unfinished(made, tmp_path, made.entries[1], ".again.running")
     without = tmp_path / ".without.running"
@@ -227,9 +204,11 @@ def test_what_lies_there_and_is_not_needed_is_named_and_left(
     held.mkdir()
     another = replace(made.entries[1], place=7)
     others = unfinished(made, tmp_path, another, ".others.running")
+    unfinished(replace(made, id="another"), tmp_path, made.entries[1], ".sweep-2.running")
+    unfinished(made, tmp_path, made.entries[2], ".needed.running")
     with rundir.hold_directory(held):
         done = invoke("--resume", path)
-    assert done.exit_code == 0
+    assert done.exit_code == 1
     named = [
         line.partition(": ")[2]
         for line in done.output.splitlines()
@@ -268,8 +247,12 @@ def unfinished(made: Sweep, tmp_path: Path, entry: Entry, name: str = ".a-run.ru
 def test_unfinished_run_is_run_again_in_its_directory(
     tmp_path: Path, runs: FakeRuns, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The latest attempt, but no other run, and none of another sweep with this place."""
     made, path = save_sweep(tmp_path, 700.0, repeats=2)
-    left = unfinished(made, tmp_path, made.entries[1])
+    unfinished(made, tmp_path, made.entries[1])
+    left = unfinished(made, tmp_path, made.entries[1], ".b-run.running")
+    unfinished(replace(made, id="another"), tmp_path, made.entries[1], ".c-run.running")
+    unfinished(made, tmp_path, replace(made.entries[1], place=7), ".d-run.running")
     again = []
 
     def resume(directory: Path) -> bool:

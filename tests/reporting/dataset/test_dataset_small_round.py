@@ -1,8 +1,10 @@
 """A small round as data: what failed has no figures, hostile names are escaped, files are the same
 each time, and wrong input is refused with a clear message."""
 
+import json
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,12 +13,15 @@ import pytest
 from click.testing import CliRunner, Result
 from conftest import Submissions, copy_evidence
 
+from checker.engine import judge
 from reporting.cli import main
 from reporting.collect import NothingFoundError
 from reporting.dataset import Round
 from reporting.dataset.description import DescriptionError, read_description
+from reporting.dataset.evidence import EPOCH_COLUMNS, FINDING_COLUMNS, FindingRecord
 from reporting.dataset.parquet import MARKS
 from reporting.dataset.tables import TABLES
+from reporting.report_table import escape_invisible
 from rules.bundle_format.records import NO_STAMP
 
 HOSTILE_NAME = "H200\u202e W007"
@@ -83,6 +88,47 @@ def test_failed_bundle_has_findings_and_no_figures(data: Round) -> None:
         data.read_samples(bundle)
 
 
+def test_findings_are_those_of_the_check(data: Round, small_round: Path) -> None:
+    columns = ["rule", "severity", "file", "pointer", "found", "expected", "message"]
+    findings = data.findings.fillna("")
+    assert set(findings["bundle"]) <= {
+        f"{p.relative_to(small_round)}" for p in small_round.glob("*/*/*")
+    }
+    for bundle, frame in findings.groupby("bundle"):
+        verdict = judge(small_round / str(bundle))
+        assert set(frame["status"]) == {verdict.status}
+        assert set(frame["standing"]) == {verdict.standing or ""}
+        assert sorted(frame[columns].itertuples(index=False, name=None)) == sorted(
+            tuple(escape_invisible(str(getattr(finding, name))) for name in columns)
+            for finding in verdict.findings
+        )
+
+
+def test_finding_that_is_waived_names_the_waiver(small_round: Path) -> None:
+    findings = (
+        f for path in small_round.glob("*/*/*/result.json") for f in judge(path.parent).findings
+    )
+    waived = replace(next(findings), waived="waivers/one.json")
+    assert FINDING_COLUMNS[-1].read(FindingRecord("", "", None, waived)) == waived.waived
+
+
+def test_epochs_are_those_of_the_result_over_all_boards_and_per_board(
+    data: Round, small_round: Path
+) -> None:
+    """Two boards: what is of one board is half of what is of all."""
+    (bundle,) = data.runs["bundle"]
+    result = json.loads((small_round / bundle / "result.json").read_text())
+    for row, epoch in zip(data.epochs.to_dict("records"), result["epochs"], strict=True):
+        named = {**epoch, **epoch["figures"]}
+        named["mean_power_w"] = named["mean_power_w_per_accelerator"]
+        columns = [column.name for column in EPOCH_COLUMNS if column.name in named]
+        assert len(columns) == 12
+        assert {name: row[name] for name in columns} == pytest.approx(
+            {name: named[name] for name in columns}, rel=1e-6
+        )
+        assert row["items_per_s"] == pytest.approx(2 * row["items_per_s_per_accelerator"])
+
+
 def test_run_has_its_job_of_slurm_with_cap_and_energy(data: Round) -> None:
     (run,) = data.runs.to_dict("records")
     assert (run["slurm_job_id"], run["slurm_restarts"]) == ("812", 1)
@@ -101,6 +147,13 @@ def test_invisible_characters_in_names_are_escaped(data: Round) -> None:
 def test_samples_have_the_cells_of_the_bundle(data: Round, small_round: Path) -> None:
     (bundle,) = data.runs["bundle"]
     samples, cells = data.read_samples(bundle), read_cells(small_round / bundle)
+    batches = pd.read_csv(small_round / bundle / "batches.csv.gz")
+    is_outside = pd.Series(True, index=samples.index)
+    for epoch, of_epoch in batches.groupby("epoch"):
+        span = of_epoch["start_ns"].min(), of_epoch["end_ns"].max()
+        assert samples["read_ns"][(samples["epoch"] == epoch).fillna(False)].between(*span).all()
+        is_outside &= ~samples["read_ns"].between(*span)
+    assert samples["epoch"][is_outside].isna().all() and 0 < is_outside.sum() < len(samples) / 2
     assert cells["counter_ns"].isna().any() and cells["counter_ns"].notna().any()
     for name in cells.columns:
         assert samples[name].isna().tolist() == cells[name].isna().tolist()

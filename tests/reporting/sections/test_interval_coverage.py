@@ -4,10 +4,18 @@ tell settings apart that clearly differ."""
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
+import hypothesis
+import numpy as np
 import pytest
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
 from support.committed_runs import SUBMISSIONS
-from support.report.result_rows import make_run_row
+from support.report import recomputed_spread
+from support.report.recomputed_results import PER_JOULE
+from support.report.result_rows import make_figure, make_run_row
 
 from reporting.collect import collect
 from reporting.results_model import ResultRow
@@ -157,19 +165,6 @@ def test_single_runs_that_differ_clearly_are_told_apart() -> None:
         assert check_clear_differences([*make_known_spread(), best, other]) == 3
 
 
-def test_one_run_is_less_certain_than_two_and_all_have_one_kind_of_interval() -> None:
-    """A single run must not look more certain than the mean of several ones."""
-    spread = measure_spread(make_known_spread())
-    widths = []
-    for n in (1, 2, 10):
-        figure = make_setting(make_repeats(*[1000] * n), spread).mean.items_per_s_per_accelerator
-        assert figure.ci95 is not None
-        half_width = 1000 * 3.182 * 0.015 * (1 + 1 / n) ** 0.5
-        assert figure.ci95 == pytest.approx((1000 - half_width, 1000 + half_width), rel=1e-3)
-        widths.append(half_width)
-    assert widths == sorted(widths, reverse=True)
-
-
 def test_rows_state_the_interval_of_another_run_on_another_board() -> None:
     row = make_run_row(1000, "x")
     published = replace(make_run_row(900, "y"), provenance=None, standing="published")
@@ -205,6 +200,89 @@ def test_kind_of_board_without_repeats_takes_the_spread_of_the_nearest_kind() ->
         "the spread of 4 runs of 1 setting on 4 A100 boards, for lack of repeats on H100"
     )
     assert "lack" not in spread.find("A100").describe("A100")
+
+
+def describe_plainly(setting: Setting) -> list[Any]:
+    """The runs of a setting as `recomputed_spread` takes them."""
+    return [
+        SimpleNamespace(
+            model=row.model,
+            numbers={
+                RATE: row.items_per_s_per_accelerator.value,
+                JOULES: row.joules_per_item and row.joules_per_item.value,
+                PER_JOULE: row.items_per_joule and row.items_per_joule.value,
+            },
+            loaded_bundle=SimpleNamespace(accelerator_ranks=list_boards(row).split()),
+        )
+        for row in setting.rows
+    ]
+
+
+BOARDS_OF_RUNS = st.sampled_from(["a", "b", "c", "d", "ab"])
+SCATTER = st.floats(0.98, 1.02)
+
+
+@hypothesis.settings(deadline=None)
+@example([(1, board, 1.0 + run / 1e3, 1.0 - run / 1e4) for board in "abcd" for run in range(4)])
+@given(
+    st.lists(
+        st.tuples(st.integers(1, 2), BOARDS_OF_RUNS, SCATTER, SCATTER), min_size=8, max_size=16
+    )
+)
+def test_spread_means_and_differences_are_those_of_a_plain_definition(
+    runs: list[tuple[int, str, float, float]],
+) -> None:
+    """Over runs of two settings, on one board and on several, whose throughput and energy scatter
+    apart."""
+    rows = [
+        make_run_row(
+            1000 * rate,
+            *boards,
+            batch_size=batch,
+            joules_per_item=make_figure(joules),
+            items_per_joule=make_figure(1 / joules),
+            mean_power_w=make_figure(rate),
+        )
+        for batch, boards, rate, joules in runs
+    ]
+    spread = measure_spread(rows)
+    for setting in join_repeats(rows):
+        names = {board for row in setting.rows for board in list_boards(row).split()}
+        assert (setting.runs, setting.boards) == (len(setting.rows), len(names))
+        assert setting.mean.mean_power_w is not None
+        watts = [row.mean_power_w.value for row in setting.rows if row.mean_power_w]
+        assert setting.mean.mean_power_w.value == pytest.approx(np.mean(watts))
+    settings = [s for s in join_repeats(rows, spread) if s.rows[0].count == 1]
+    plain_settings = [describe_plainly(setting) for setting in settings]
+    spreads = recomputed_spread.measure_spreads(plain_settings)
+    assert spread.by_model.keys() == spreads.keys()
+    assume(spreads)
+    kind, repeated = spread.find("H200"), [s.rows for s in settings if len(s.rows) > 1]
+    assert (kind.runs, kind.settings, kind.boards) == (
+        sum(map(len, repeated)),
+        len(repeated),
+        len({list_boards(row) for repeats in repeated for row in repeats}),
+    )
+    for setting, plain in zip(settings, plain_settings, strict=True):
+        for figure in (RATE, JOULES, PER_JOULE):
+            expected = recomputed_spread.predict_another_run(plain, figure, spreads)
+            mean = getattr(setting.mean, figure)
+            found = dict(zip(expected, (mean.value, *mean.ci95, mean.n), strict=True))
+            assert found == pytest.approx(expected)
+    for figure, on_shared_boards in itertools.product((RATE, JOULES), (True, False)):
+        limit = recomputed_spread.find_board_limit(spreads, "H200", figure)
+        assert kind.get_least_difference_percent(figure) == pytest.approx(limit)
+        for (first, plain), (second, other) in itertools.permutations(
+            zip(settings, plain_settings, strict=True), 2
+        ):
+            expected = recomputed_spread.compare_repeats(
+                plain, other, figure, spreads, on_shared_boards
+            )
+            difference = first.compare(second, figure, on_shared_boards)
+            assert difference is not None
+            assert difference.percent == pytest.approx(expected.percent, abs=1e-9)
+            ends = np.log1p(np.array(difference.ci95) / 100)
+            assert (ends[1] - ends[0]) / 2 == pytest.approx(expected.half_width, abs=1e-9)
 
 
 @pytest.mark.parametrize("rates", [(1000,), (1000, 1010), (1000, 1010, 990)])

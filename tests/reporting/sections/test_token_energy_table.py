@@ -3,6 +3,7 @@
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from reporting import page_model
@@ -15,14 +16,20 @@ WORKLOAD = workloads()["llama3-8b-serve"]
 INPUT_J, OUTPUT_J = 0.01, 0.05
 
 
-def make_row(prompt_tokens: int, output_tokens: int, concurrency: int = 512, **fields: Any) -> Any:
+def make_row(
+    prompt_tokens: int,
+    output_tokens: int,
+    concurrency: int = 512,
+    rate_per_s: float | None = None,
+    **fields: Any,
+) -> Any:
     """A run whose tokens cost what they do by the model, at 1 000 output tokens/s."""
     ratio = prompt_tokens / output_tokens
     joules = Estimate(INPUT_J * ratio + OUTPUT_J, 10, 0.001, None)
     run = SimpleNamespace(
         accelerators=(),
         is_simulated=False,
-        requests=RequestSet(prompt_tokens, output_tokens, concurrency),
+        requests=RequestSet(prompt_tokens, output_tokens, concurrency, rate_per_s),
         serving=SimpleNamespace(input_tokens_per_s=1000 * ratio),
         headline=SimpleNamespace(
             joules_per_item=joules, items_per_s=Estimate(1000.0, 10, 1.0, None)
@@ -54,20 +61,40 @@ def test_runs_of_one_server_are_fitted_together() -> None:
         make_row(1024, 512),
         make_row(2048, 1, standing="open"),
         make_row(16, 512, standing="open"),
+        make_row(4096, 1, joules_per_item=None),
+        make_row(8192, 1),
     ]
+    rows[-1].provenance.run.serving = None
     table = build_token_energy_table(WORKLOAD, rows, "id", "title")
     assert table is not None
     (line,) = table.rows
     assert (line["input_j"], line["output_j"]) == pytest.approx((INPUT_J, OUTPUT_J))
     assert line["runs"] == 3 and line["input_j_n"] == 3
     assert line["deviation_percent"] == pytest.approx(0, abs=1e-6)
+    joules = 1.1 * (2 * INPUT_J + OUTPUT_J)
+    rows[0].provenance.run.headline.joules_per_item = Estimate(joules, 10, 0.001, None)
+    table = build_token_energy_table(WORKLOAD, rows, "id", "title")
+    assert table is not None
+    ratios = [(2, joules), (2048, 2048 * INPUT_J + OUTPUT_J), (1 / 32, INPUT_J / 32 + OUTPUT_J)]
+    tokens_per_j = np.array([(ratio / energy_j, 1 / energy_j) for ratio, energy_j in ratios])
+    energies_j = np.linalg.lstsq(tokens_per_j, np.ones(3), rcond=None)[0]
+    largest = np.abs(tokens_per_j @ energies_j - 1).max()
+    assert table.rows[0]["deviation_percent"] == pytest.approx(100 * largest)
+    # Two runs determine both energies. A third at another clock is of another server.
+    rows[2].sm_clock_mhz = 990
+    table = build_token_energy_table(WORKLOAD, rows, "id", "title")
+    assert table is not None
+    assert [(row["runs"], row["deviation_percent"]) for row in table.rows] == [(2, None)]
 
 
 @pytest.mark.parametrize(
     "other",
     [
         {"concurrency": 64},
+        {"rate_per_s": 4.0},
         {"cap_w": 500.0},
+        {"sm_clock_mhz": 990},
+        {"system": "another"},
         {"variant": "fp8", "precision": "fp8"},
         {"accelerator": "NVIDIA H100"},
         {"standing": "demo"},

@@ -1,7 +1,6 @@
 """The questions that generated sentences answer, and the line of trust."""
 
 import re
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -11,7 +10,8 @@ from typing import Any
 import pytest
 from support.report.result_rows import make_figure, make_run_row
 from support.report.sentence_rows import (
-    make_axis_sweep,
+    RESNET,
+    answer,
     make_capped_row,
     make_h100_row,
     make_printed_row,
@@ -19,9 +19,7 @@ from support.report.sentence_rows import (
 )
 
 from reporting.results_model import ResultRow
-from reporting.sections.repeats import NO_REPEATS, measure_spread
-from reporting.sections.sweeps.caps import CapSweep
-from reporting.sentences import operating_points
+from reporting.sections.repeats import JOULES, NO_REPEATS, RATE, measure_spread
 from reporting.sentences.answers import build_answer
 from reporting.sentences.cards import build_card
 from reporting.sentences.charts import list_titles
@@ -29,16 +27,7 @@ from reporting.sentences.findings import build_findings
 from reporting.sentences.other_sources import OtherSources
 from reporting.sentences.trust import build_trust_line
 from rules.finding import Finding, Severity
-from rules.metrics.uncertainty.propagation import Spread
 from rules.workloads import workloads
-
-RESNET = workloads()["resnet50-train"]
-
-
-def answer(rows: Sequence[ResultRow], *sweeps: CapSweep) -> Mapping[str, tuple[str, ...]]:
-    """The sentences by the id of their question."""
-    findings = build_findings(RESNET, rows, sweeps, measure_spread(rows))
-    return {question.id: question.sentences for question in findings.questions}
 
 
 def test_measured_cap_states_saving_cost_and_interval() -> None:
@@ -59,6 +48,30 @@ def test_cap_is_told_apart_by_what_another_run_would_give(relative_error: float 
         unclear = "energy per image cannot be told apart from that at 700\u202fW."
         assert ("21\u202f% less energy per image" in sentence) is is_clear
         assert sentence.endswith(unclear) is not is_clear
+
+
+@pytest.mark.parametrize("wide", [RATE, JOULES])
+def test_energy_and_time_of_a_cap_are_each_told_apart_by_their_own_spread(wide: str) -> None:
+    """At 500 W the run takes 8 % less energy and 9 % more time. The repeats of another setting on
+    four boards are far apart in one of the two."""
+    rows = [
+        make_capped_row(500, 500 / 0.545),
+        make_capped_row(700, 1000, joules_per_item=make_figure(0.6)),
+    ]
+    repeats = [
+        make_run_row(
+            scale if wide == RATE else 1.0,
+            board,
+            batch_size=1,
+            joules_per_item=make_figure(scale if wide == JOULES else 1.0),
+        )
+        for board, scale in zip("bcde", (0.95, 0.96, 1.04, 1.05), strict=True)
+    ]
+    findings = build_findings(RESNET, rows, [make_sweep(rows)], measure_spread([*rows, *repeats]))
+    (sentence,) = findings.questions[0].sentences
+    assert ("9.2\u202f% less energy per image" in sentence) is (wide == RATE)
+    assert ("in a time that cannot be told apart" in sentence) is (wide == RATE)
+    assert ("energy per image cannot be told apart" in sentence) is (wide == JOULES)
 
 
 def test_cap_of_a_run_that_may_not_win_is_not_stated() -> None:
@@ -217,132 +230,6 @@ def test_cost_is_that_of_electricity() -> None:
     assert cost.sentences[0].startswith("0.06319\u202fEUR and ")
 
 
-def test_best_load_names_ties_and_missing_sweeps(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = [make_run_row(rate, "a", batch_size=batch) for batch, rate in ((64, 500), (128, 1000))]
-    assert answer(rows[:1])["load"] == (
-        "No sweep over batch size of this workload has been submitted.",
-    )
-    for sweep_rows, sentence in (
-        (
-            rows,
-            "node · tuned bf16: batch size 128 needs the least energy per image of 2 values, "
-            "0.7000\u202fJ/image, without a measurable loss of throughput.",
-        ),
-        (
-            [*rows, make_run_row(990, "a", batch_size=256)],
-            "node · tuned bf16: batch size 128 and 256 need the least energy per image and cannot "
-            "be told apart, 0.7000\u202fJ/image, without a measurable loss of throughput.",
-        ),
-    ):
-        sweep = make_axis_sweep(sweep_rows)
-        monkeypatch.setattr(operating_points, "find_axis_sweeps", lambda axis, rows, s=sweep: [s])
-        assert answer(sweep_rows)["load"] == (sentence,)
-
-
-@pytest.mark.parametrize("boards", ["aaa", "aab"])
-def test_best_load_names_the_one_with_the_highest_throughput(
-    boards: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Batch 256 is 20 % faster and takes more energy, on the same board or on another one."""
-    joules = make_figure(0.8, 0.0001)
-    rows = [
-        make_run_row(500, boards[0], batch_size=64),
-        make_run_row(1000, boards[1], batch_size=128),
-        make_run_row(1200, boards[2], batch_size=256, joules_per_item=joules),
-    ]
-    sweep = make_axis_sweep(rows)
-    monkeypatch.setattr(operating_points, "find_axis_sweeps", lambda axis, rows: [sweep])
-    (sentence,) = answer(rows)["load"]
-    assert sentence.endswith("J/image. Throughput is highest at 256: 20\u202f% more.")
-
-
-def test_repeats_of_one_value_alone_do_not_widen_the_interval_of_another(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Batch 128 has two runs 1 % apart. Student's t of one degree of freedom would give the batch
-    that needs 9 % more energy an interval of 11 %."""
-    rows = [
-        make_run_row(920, "a", batch_size=64),
-        make_run_row(1000, "b", batch_size=128),
-        make_run_row(1010, "c", batch_size=128),
-    ]
-    sweep = make_axis_sweep(rows, Spread(5e-5, 5e-5, 0.0, 1, "runs"))
-    monkeypatch.setattr(operating_points, "find_axis_sweeps", lambda axis, rows: [sweep])
-    (sentence,) = answer(rows)["load"]
-    assert "batch size 128 needs the least energy per image of 2 values" in sentence
-
-
-def test_best_precision_is_answered_where_there_is_a_sweep(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = [make_run_row(500, "a"), make_run_row(1000, "a", variant="fp8", precision="fp8")]
-    assert "precision" not in answer(rows)
-    points = tuple(replace(*make_axis_sweep([row]).points, value=row.precision) for row in rows)
-    sweep = replace(make_axis_sweep(rows), name="node", points=points)
-    monkeypatch.setattr(
-        operating_points,
-        "find_axis_sweeps",
-        lambda axis, rows: [sweep] if axis.name == "precision" else [],
-    )
-    assert answer(rows)["precision"] == (
-        "node: precision fp8 needs the least energy per image of 2 values, 0.7000\u202fJ/image, "
-        "without a measurable loss of throughput.",
-    )
-
-
-def make_precision_rows() -> list[ResultRow]:
-    """bf16, FP8, and FP8 with another cache, which is in no sweep over precision."""
-    usual: dict[str, Any] = {"workload": "llama3-8b-serve", "batch_size": 512}
-    fp8: dict[str, Any] = {**usual, "standing": "open", "precision": "fp8"}
-    return [
-        make_run_row(500, "a", **usual),
-        make_run_row(1000, "a", variant="fp8", **fp8),
-        make_run_row(1200, "a", variant="fp8-kv", **fp8),
-    ]
-
-
-def answer_precision(
-    rows: Sequence[ResultRow], swept: Sequence[ResultRow], monkeypatch: pytest.MonkeyPatch
-) -> tuple[str, ...]:
-    points = tuple(replace(*make_axis_sweep([row]).points, value=row.precision) for row in swept)
-    sweep = replace(make_axis_sweep(swept), name="node", points=points)
-    monkeypatch.setattr(
-        operating_points,
-        "find_axis_sweeps",
-        lambda axis, rows: [sweep] if axis.name == "precision" else [],
-    )
-    workload = workloads()["llama3-8b-serve"]
-    findings = build_findings(workload, rows, [], NO_REPEATS)
-    return next(q.sentences for q in findings.questions if q.id == "precision")
-
-
-def test_precision_answer_names_the_setting_of_the_card_if_it_needs_less_energy(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    rows = make_precision_rows()
-    sentences = answer_precision(rows, rows[:2], monkeypatch)
-    assert sentences == (
-        "node: precision fp8 needs the least energy per output token of 2 values, 0.7000\u202f"
-        "J/token, without a measurable loss of throughput.",
-        "Other settings differ in more than precision. Of all, NVIDIA H200, fp8-kv fp8, 512 "
-        "requests in flight, needs the least energy: 0.5833\u202fJ/token.",
-    )
-    workload = workloads()["llama3-8b-serve"]
-    card = build_card(workload, rows, [], NO_REPEATS, Path.as_posix)
-    assert card.open is not None
-    named = f"{card.open.name}, {card.open.batch}, needs the least energy: "
-    assert named + card.open.energy.text in sentences[1]
-
-
-def test_precision_answer_names_no_other_setting_if_the_best_is_in_its_sweep(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    rows = make_precision_rows()
-    assert len(answer_precision(rows[:2], rows[:2], monkeypatch)) == 1
-    # One that may not win, or that was not measured, is not named.
-    failed = replace(rows[2], cap_enforced=False)
-    printed = make_printed_row(400, 9000, workload=rows[0].workload)
-    assert len(answer_precision([*rows[:2], failed, printed], rows[:2], monkeypatch)) == 1
-
-
 def test_all_workloads_have_the_nodes_of_papers_and_no_load_of_other_sources() -> None:
     sources = OtherSources(("At least 290 W.",), (290.0,))
     rows = [make_run_row(1000, "a")]
@@ -351,13 +238,6 @@ def test_all_workloads_have_the_nodes_of_papers_and_no_load_of_other_sources() -
         questions = {question.id: question for question in findings.questions}
         assert questions["load"].shared == ()
         assert questions["node"].shared == ("At least 290 W.",)
-
-
-def test_load_of_a_run_that_may_not_win_is_not_stated(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = [make_run_row(rate, "a", batch_size=batch) for batch, rate in ((64, 500), (128, 1000))]
-    sweep = make_axis_sweep([rows[0], replace(rows[1], implausible="above the peak")])
-    monkeypatch.setattr(operating_points, "find_axis_sweeps", lambda axis, rows: [sweep])
-    assert answer(rows)["load"][0].startswith("No sweep over batch size")
 
 
 def test_reproduction_names_the_centers() -> None:

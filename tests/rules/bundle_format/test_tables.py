@@ -10,6 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from conftest import copy_evidence
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from rules.bundle_format.csv_table import read_table
 from rules.bundle_format.files import Refused, read_files
@@ -24,12 +26,12 @@ from rules.bundle_format.records import (
     TEXT_COLUMNS,
 )
 from rules.bundle_format.table import (
-    Rows,
     Table,
     Text,
     expand_by_accelerator,
     find_offenders,
     format_rows,
+    join_tables,
 )
 from rules.bundle_format.write import pack_samples, write
 from rules.metrics.intervals import group_by_accelerator, group_by_epoch_and_rank
@@ -66,65 +68,62 @@ def make_csv(name: str, rows: list[dict[str, str]], end: str = "\n") -> bytes:
 # Parts of a table.
 
 
-@pytest.mark.parametrize(
-    ("rows", "places"),
-    [
-        (np.array([True, False, True, False, False, True]), [0, 2, 5]),
-        (np.array([4, 1]), [4, 1]),
-        (slice(1, 3), [1, 2]),
-        (slice(0), []),
-        (np.zeros(6, dtype=bool), []),
-        (np.empty(0, dtype=np.int64), []),
-    ],
+ROWS = st.lists(
+    st.tuples(st.sampled_from("ab"), st.sampled_from([1.0, 2.0, np.nan]), st.booleans()), max_size=9
 )
-def test_part_of_a_table_is_those_rows(rows: Rows, places: list[int]) -> None:
-    part = make_table().at(rows)
-    assert len(part) == len(places)
-    assert part.places.tolist() == places
-    assert part.ints("read_ns").tolist() == [10 * place for place in places]
-    assert part.floats("read_ns").dtype == np.float64
-    np.testing.assert_array_equal(part.floats("w"), make_table().floats("w")[places])
-    assert part.text("accelerator").to_list() == [
-        make_table().text("accelerator").to_list()[place] for place in places
-    ]
-    assert frame_of(part).index.tolist() == places
 
 
-def test_part_of_a_part_keeps_the_places_in_the_file() -> None:
-    part = make_table().at(np.array([5, 3, 1])).at(np.array([True, False, True]))
-    assert part.places.tolist() == [5, 1]
-    assert part.ints("read_ns").tolist() == [50, 10]
-    assert format_rows(part, np.array([True, True])) == "rows 2-6"
-    assert format_rows(part, np.array([True, False])) == "row 6"
-
-
-def test_text_knows_what_occurs_in_it() -> None:
-    whole = make_table().text("accelerator")
-    assert whole.distinct() == ["a", "b"]
-    assert whole.at(slice(2, 3)).distinct() == ["b"]
-    assert whole.equals("a").tolist() == [True, True, False, True, False, False]
-    for absent in ("c", "d", ""):
-        assert not whole.equals(absent).any()
-    assert whole.at(slice(0)).distinct() == []
-    assert len(whole.at(slice(0)).equals("a")) == 0
-
-
-def test_offenders_are_told_by_accelerator_in_the_order_of_the_file() -> None:
-    offenders = np.array([False, True, True, True, False, False])
-    assert list(find_offenders(make_table(), offenders)) == [
-        ("a", "rows 2-4", 2),
-        ("b", "row 3", 1),
-    ]
-    part = make_table().at(np.array([2, 4]))
-    assert list(find_offenders(part, np.array([False, True]))) == [("b", "row 5", 1)]
-    assert list(find_offenders(make_table(), np.zeros(6, dtype=bool))) == []
-
-
-def test_value_of_each_accelerator() -> None:
-    np.testing.assert_array_equal(
-        expand_by_accelerator(make_table(), {"a": 7.0, "c": 9.0, "d": 1.0}),
-        [7.0, 7.0, np.nan, 7.0, np.nan, np.nan],
+@settings(deadline=None)
+@given(ROWS, st.permutations("abc"), st.booleans(), st.booleans(), st.data())
+def test_part_of_a_table_has_those_rows_and_their_places_in_the_file(
+    rows: list[tuple[str, float, bool]],
+    names: list[str],
+    rises: bool,
+    has_others: bool,
+    data: st.DataObject,
+) -> None:
+    """Against lists: a part of a part, by a mask and by indices. A name may have no row."""
+    names = [name for name in names if has_others or name in {row[0] for row in rows}]
+    codes = np.array([names.index(name) for name, _, _ in rows], np.int32)
+    watts = np.array([watts for _, watts, _ in rows])
+    whole = Table.of(
+        {"n": np.arange(len(rows)), "w": watts, "accelerator": Text(codes, tuple(names))}
     )
+    mask = np.array([is_chosen for _, _, is_chosen in rows], bool)
+    numbers = data.draw(st.permutations(range(int(mask.sum()))))[: data.draw(st.integers(0, 9))]
+    numbers = sorted(numbers) if rises else numbers
+    part = whole.at(mask).at(np.array(numbers, np.int64))
+    places = [[n for n in range(len(rows)) if mask[n]][number] for number in numbers]
+    texts = [rows[place][0] for place in places]
+    assert (
+        part.places.tolist() == part.ints("n").tolist() == frame_of(part).index.tolist() == places
+    )
+    np.testing.assert_array_equal(part.floats("w"), [rows[place][1] for place in places])
+    assert part.has_gaps("w") == any(np.isnan(rows[place][1]) for place in places)
+    text = part.text("accelerator")
+    assert (text.to_list(), text.distinct()) == (texts, list(dict.fromkeys(texts)))
+    for name in "abcd":
+        assert text.equals(name).tolist() == [name == other for other in texts]
+    np.testing.assert_array_equal(
+        expand_by_accelerator(part, {"a": 7.0, "c": 9.0}),
+        [7.0 if t == "a" else np.nan for t in texts],
+    )
+    joined = join_tables([part, whole, part], ["n", "accelerator"])
+    assert joined.ints("n").tolist() == [*places, *range(len(rows)), *places]
+    assert joined.text("accelerator").to_list() == [*texts, *(name for name, _, _ in rows), *texts]
+    for wrong in (np.array([n % 3 > 0 for n in places], bool), np.zeros(len(places), bool)):
+        by_name: dict[str, list[int]] = {}
+        for place, name in zip(places, texts, strict=True):
+            if place % 3 > 0 and wrong.any():
+                by_name.setdefault(name, []).append(place + 1)
+        offenders = [(name, describe_rows(found), len(found)) for name, found in by_name.items()]
+        assert not rises or list(find_offenders(part, wrong)) == offenders
+    if places:
+        assert format_rows(part, slice(None)) == describe_rows([place + 1 for place in places])
+
+
+def describe_rows(rows: list[int]) -> str:
+    return f"row {rows[0]}" if len(rows) == 1 else f"rows {min(rows)}-{max(rows)}"
 
 
 @pytest.mark.parametrize("name", COLUMNS)

@@ -1,18 +1,21 @@
 """Rows and sweeps without bundles behind them, for the tests of sentences."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from support.report.result_rows import make_figure, make_run_row
 
 from reporting.results_model import Figure, ResultRow
-from reporting.sections.repeats import Setting
+from reporting.sections.repeats import Setting, measure_spread
 from reporting.sections.sweeps.axes import AxisPoint, AxisSweep
 from reporting.sections.sweeps.caps import CapSweep, SweepPoint
+from reporting.sentences.findings import build_findings
 from rules.metrics.sweeps.gains import compare
 from rules.metrics.sweeps.points import Point
 from rules.metrics.uncertainty.propagation import Spread
+from rules.workloads import workloads
 
+RESNET = workloads()["resnet50-train"]
 NARROW = Spread(1e-8, 1e-8, 0.0, 9, "epochs")
 
 
@@ -103,3 +106,9 @@ def make_axis_sweep(rows: Sequence[ResultRow], spread: Spread = NARROW) -> AxisS
         for batch, repeats in rows_by_batch.items()
     )
     return AxisSweep((), "node · tuned bf16", points, points[0].point, points[0].value)
+
+
+def answer(rows: Sequence[ResultRow], *sweeps: CapSweep) -> Mapping[str, tuple[str, ...]]:
+    """The sentences on ResNet-50 by the id of their question."""
+    findings = build_findings(RESNET, rows, sweeps, measure_spread(rows))
+    return {question.id: question.sentences for question in findings.questions}

@@ -27,6 +27,7 @@ MOUNTS = """
 26 28 0:25 / /run rw,nosuid - tmpfs tmpfs rw
 27 26 0:26 / /run/user/1000 rw - tmpfs tmpfs rw
 29 28 0:27 / /local rw - tmpfs tmpfs rw
+31 28 0:28 / /ram rw - ramfs ramfs rw
 30 28 8:2 / /scratch rw - xfs /dev/sdb1 rw
 """
 
@@ -55,6 +56,7 @@ def write_mounts(tmp_path: Path, root: str) -> None:
         ("/var/tmp/a/b", {}, "below /var/tmp"),
         ("/dev/shm/state", {}, "below /dev/shm"),
         ("/local/state", {}, r"in memory \(tmpfs on /local\)"),
+        ("/ram/state", {}, r"in memory \(ramfs on /ram\)"),
         ("/run/user/1000/state", {}, r"in memory \(tmpfs on /run/user/1000\)"),
         ("/scratch/a/state", {"TMPDIR": "/scratch/a"}, "below TMPDIR, a temporary directory"),
         ("/scratch/a/state", {"SLURM_TMPDIR": "/scratch/a/"}, "below SLURM_TMPDIR"),
@@ -81,6 +83,7 @@ def test_a_directory_that_is_emptied_is_named_with_the_reason(directory, environ
         ("/run/wattmark-state", {"XDG_RUNTIME_DIR": "/run/user/1000"}),
         ("/scratch/state-8120", {"SLURM_JOB_ID": "812", "TMP": "", "JOB_ID": ""}),
         ("/tmpfiles/state", {}),
+        ("/scratch/812/state", {"SLURM_JOB_ID": "x812", "TMPDIR_OLD": "/scratch"}),
     ],
 )
 def test_a_directory_that_lasts_until_the_next_boot_is_not_warned_of(

@@ -4,17 +4,20 @@ import math
 import socket
 import struct
 import threading
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from support.meters.modbus_server import REGISTERS, ModbusServer, encode
 from support.meters.ports import reserve_closed_port
 
 from harness.power.feeds.feed import FeedError
 from harness.power.node_meter import MeterAccess
 from harness.power.nodes import open_node_meter
-from harness.power.nodes.modbus import ModbusClient, ModbusMeter
+from harness.power.nodes.modbus import ModbusClient, ModbusMeter, read_maps
 from harness.power.source import MeterError
 from rules.bundle_format.records import FeedReading
 
@@ -44,7 +47,11 @@ def open_meter(port: int, model: str = JANITZA, **feeds: str):
 def test_the_registers_of_each_model_give_power_and_energy(model):
     server = ModbusServer({1: encode(model, 1234.5, 67_800)})
     try:
-        assert open_meter(server.port, model).read() == [("left", READING)]
+        meter = open_meter(server.port, model)
+        assert meter.read() == [("left", READING)]
+        # Fed back to the grid; as a float, a little less.
+        server.registers[1] = encode(model, -0.7, 67_800)
+        assert meter.read() == [("left", replace(READING, power_mw=-700))]
     finally:
         server.stop()
 
@@ -80,28 +87,6 @@ def test_a_timeout_is_a_status_and_the_next_reading_is_right(server):
     assert meter.read() == [("left", READING)]
 
 
-def test_an_answer_after_its_timeout_is_not_taken_for_the_next_one():
-    listener = socket.create_server(("127.0.0.1", 0))
-
-    def serve() -> None:
-        client, _ = listener.accept()
-        with client, listener:
-            requests = [client.recv(12), client.recv(12)]
-            # Both answers arrive while the client waits for the second.
-            for request, word in zip(requests, (1111, 2222), strict=True):
-                client.sendall(request[:2] + struct.pack(">HHBBBH", 0, 5, 1, 3, 2, word))
-            time.sleep(1)
-
-    threading.Thread(target=serve, daemon=True).start()
-    client = ModbusClient("127.0.0.1", listener.getsockname()[1], 0.3)
-    with pytest.raises(FeedError) as caught:
-        client.read_registers(1, 3, 0, 1)
-    assert caught.value.status == "timeout"
-    client._timeout_s = 60.0
-    assert struct.unpack(">H", client.read_registers(1, 3, 0, 1)) == (2222,)
-    client.close()
-
-
 def test_a_server_that_is_killed_and_comes_back_is_read_again(server):
     meter = open_meter(server.port)
     server.stop()
@@ -117,42 +102,103 @@ def test_a_port_on_which_nothing_listens_is_told_without_the_address():
     assert "127.0.0.1" not in str(caught.value)
 
 
-def serve_bytes(*answers: bytes) -> int:
-    """A server that answers each request of one client with these bytes."""
-    listener = socket.create_server(("127.0.0.1", 0))
+def frame(
+    pdu: bytes, unit: int = 1, protocol: int = 0, size: int | None = None, late: int = 0
+) -> Callable[[int], bytes]:
+    """An answer to a request, or to the one `late` requests before it."""
+    size = len(pdu) + 1 if size is None else size
+    rest = struct.pack(">HHB", protocol, size, unit) + pdu
+    return lambda number: struct.pack(">H", (number - late) % 0x10000) + rest
 
-    def serve() -> None:
-        client, _ = listener.accept()
-        with client, listener:
-            for answer in answers:
-                request = client.recv(260)
-                client.sendall(request[:2] + answer)
-            time.sleep(1)
 
-    threading.Thread(target=serve, daemon=True).start()
-    return listener.getsockname()[1]
+def serve_answers(*answers: Sequence[Callable[[int], bytes]]) -> tuple[int, list[socket.socket]]:
+    """A server that sends these answers to its first requests, over all connections, and RIGHT to
+    all later ones. Returns its port and its connections."""
+    listener, connections, left = socket.create_server(("127.0.0.1", 0)), [], list(answers)
+
+    def serve(connection: socket.socket) -> None:
+        with connection, suppress(OSError):
+            while request := connection.recv(260):
+                number = struct.unpack(">H", request[:2])[0]
+                frames = left.pop(0) if left else [RIGHT]
+                connection.sendall(b"".join(make(number) for make in frames))
+
+    def accept() -> None:
+        with listener, suppress(OSError):
+            while connections.append(listener.accept()[0]) is None:
+                threading.Thread(target=serve, args=connections[-1:], daemon=True).start()
+
+    threading.Thread(target=accept, daemon=True).start()
+    return listener.getsockname()[1], connections
+
+
+RIGHT = frame(bytes((3, 4, 1, 2, 3, 4)))
+SILENT = ()
+UNIT, PORT = "no answer that wattmark understands", "it does not speak Modbus TCP; check the port"
+FAILURES = {1: "malformed", 2: "absent", 3: "malformed", 4: "refused", 10: "timeout", 11: "timeout"}
+"""Status by exception code."""
 
 
 @pytest.mark.parametrize(
-    ("answer", "status"),
+    ("answers", "failures", "connection_count"),
     [
-        (struct.pack(">HHBBB", 0, 3, 1, 0x83, 4), "refused"),
-        (struct.pack(">HHBBB", 0, 3, 1, 0x83, 11), "timeout"),
-        (struct.pack(">HHBBB", 0, 3, 1, 4, 0), "malformed"),
-        (struct.pack(">HHBBBH", 0, 5, 1, 3, 2, 7), "malformed"),
-        (struct.pack(">HHBBB", 7, 3, 1, 3, 4), "malformed"),
-        (struct.pack(">HHB", 0, 60_000, 1), "malformed"),
-        (b"", "timeout"),
-        (struct.pack(">HHBBB", 0, 7, 1, 3, 4) + b"\0", "timeout"),
+        *(([[frame(bytes((0x83, code)))]], [status], 1) for code, status in FAILURES.items()),
+        ([[frame(bytes((4, 4, 1, 2, 3, 4)))]], [UNIT], 2),
+        ([[frame(bytes((3, 2, 1, 2, 3, 4)))]], [UNIT], 2),
+        ([[frame(bytes((3, 4, 1, 2)))]], [UNIT], 2),
+        ([[frame(bytes((0x83, 4, 4)))]], [UNIT], 2),
+        ([[frame(bytes(253))]], [UNIT], 2),
+        ([[frame(bytes(254))]], [PORT], 2),
+        ([[frame(b"\3")]], [PORT], 2),
+        ([[frame(bytes((3, 4, 1, 2, 3, 4)), protocol=7)]], [PORT], 2),
+        ([[frame(bytes((3, 4, 9, 9, 9, 9)), unit=2), RIGHT]], [], 1),
+        ([SILENT, [frame(bytes((3, 4, 9, 9, 9, 9)), late=1), RIGHT]], ["timeout"], 1),
+        ([[frame(b"\3", size=7)]], ["timeout"], 2),
+        ([SILENT, SILENT], ["timeout"] * 2, 2),
+        ([SILENT, [RIGHT], SILENT], ["timeout", None, "timeout"], 1),
+        ([SILENT] * 3, ["timeout"] * 3, 2),
     ],
-    ids=["device-failure", "gateway", "function", "short", "protocol", "long", "tid-only", "torn"],
 )
-def test_an_answer_that_breaks_the_protocol_has_its_status(answer, status):
-    client = ModbusClient("127.0.0.1", serve_bytes(answer), 0.2)
-    with pytest.raises(FeedError) as caught:
-        client.read_registers(1, 3, 0, 2)
-    assert caught.value.status == status
+def test_a_failure_has_its_status_and_the_next_reading_is_right(
+    answers: list[Sequence[Callable[[int], bytes]]], failures: list[str], connection_count: int
+) -> None:
+    port, connections = serve_answers(*answers)
+    client = ModbusClient("127.0.0.1", port, 0.2)
+    client._transaction = 0xFFFE
+    for failure in [*failures, None]:
+        try:
+            assert client.read_registers(1, 3, 0, 2) == bytes((1, 2, 3, 4)) and failure is None
+        except FeedError as error:
+            assert failure in (error.status, error.problem.removeprefix("it gives "))
+    assert len(connections) == connection_count
     client.close()
+
+
+@settings(deadline=None)
+@given(
+    st.lists(
+        st.sampled_from(["ok", "absent", "over-range", "malformed", "timeout", "refused"]),
+        min_size=1,
+        max_size=4,
+    )
+)
+def test_units_after_a_server_that_does_not_answer_are_not_asked(statuses: list[str]) -> None:
+    class Client:
+        def read_registers(self, unit: int, *request: int) -> bytes:
+            asked.append(unit)
+            if statuses[unit] != "ok":
+                raise FeedError(statuses[unit], "")
+            return struct.pack(">f", unit)
+
+    asked: list[int] = []
+    units = {str(unit): unit for unit in range(len(statuses))}
+    readings = ModbusMeter(Client(), units, read_maps()[JANITZA]).read()
+    end = next((i for i, s in enumerate(statuses) if s in ("timeout", "refused")), len(statuses))
+    assert set(asked) == {*range(end + 1)} & {*range(len(statuses))}
+    assert [(name, r.status) for name, r in readings] == [
+        (name, statuses[min(unit, end)]) for name, unit in units.items()
+    ]
+    assert all(r.power_mw == 1000 * units[name] for name, r in readings if r.status == "ok")
 
 
 @pytest.mark.parametrize(
@@ -160,6 +206,9 @@ def test_an_answer_that_breaks_the_protocol_has_its_status(answer, status):
     [
         ("umg", "1", "model = 'umg' is not one of janitza-umg, schneider-iem3000, carlo"),
         (JANITZA, "256", "'256' is no number of a unit; give 0 to 255"),
+        (JANITZA, "-1", "'-1' is no number of a unit; give 0 to 255"),
+        (JANITZA, "0", "it refuses the connection"),
+        (JANITZA, "255", "it refuses the connection"),
         (JANITZA, "one", "'one' is no number of a unit; give 0 to 255"),
     ],
 )
