@@ -1,6 +1,7 @@
 """The query of docs/monitoring.md for J per item, on the scrapes of a run of one minute."""
 
 import re
+from itertools import pairwise
 from pathlib import Path
 
 PAGE = Path(__file__).parents[3] / "docs/monitoring.md"
@@ -29,7 +30,5 @@ def test_query_for_joules_per_item_counts_whole_epochs_only() -> None:
     samples = [scrape(0.4 + scrape_s * k) for k in range(60)]
     assert divide_increases(samples) > 1.04 * TRUTH_J, "the plain quotient"
     assert query.count("wattmark_items_total > wattmark_items_total offset 5s)[3m:5s]") == 2
-    just_ended = [
-        now for before, now in zip(samples, samples[1:], strict=False) if now[1] > before[1]
-    ]
+    just_ended = [now for before, now in pairwise(samples) if now[1] > before[1]]
     assert abs(divide_increases(just_ended) / TRUTH_J - 1) < scrape_s / (EPOCHS * EPOCH_S)
