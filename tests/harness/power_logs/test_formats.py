@@ -246,13 +246,6 @@ def test_steps_that_overlap_on_a_node_are_not_added(tmp_path):
         read_lines(tmp_path, rows)
 
 
-def test_profile_in_hdf5_is_refused_with_the_command_that_extracts_it(tmp_path):
-    path = tmp_path / "job_7.h5"
-    path.write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(100))
-    with pytest.raises(PowerLogError, match="--extract --series=Energy --level=Node:TimeSeries"):
-        read_log(LogRequest(path))
-
-
 def test_map_does_not_make_runs_readings(tmp_path):
     rows = ["timestamp,project_name,duration,emissions,gpu_power"]
     rows += [f"2026-03-04T10:{i}0:00Z,a,9,1,310" for i in range(5)]
