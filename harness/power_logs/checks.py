@@ -23,6 +23,7 @@ from harness.power_logs.records import (
 )
 from harness.power_logs.stretches import find_stretches
 from rules.bundle_format.table import Floats, Mask
+from rules.metrics.node.missing import MISSING_INTERVALS, bound_energy_j, find_typical_s
 
 MAX_POWER_W = 1e6
 """No node, chassis or rack draws a megawatt."""
@@ -37,10 +38,6 @@ LARGEST_STEP_J = 3.6e6
 """No energy counter of a node meter has larger steps than a kilowatt-hour."""
 GAP_INTERVALS = 2.5
 """A gap is longer than this many typical intervals: two readings or more are missing."""
-_MISSING_INTERVALS = 1.5
-"""A reading is missing in a longer interval."""
-_TYPICAL_QUANTILE = 0.75
-"""The typical interval is longer than so many. The median is none where readings come in pairs."""
 _REPEATED_ROWS = 3
 _MAX_SINGLES_SHARE = 0.25
 _SINGLE_READINGS = 3
@@ -229,27 +226,20 @@ class _CheckedSeries:
     def bound_energy_j(self) -> float:
         """How wrong the energy can be where readings were left out or are missing: as if the power
         there were the smallest or the largest of the series."""
-        times_s, power_w = self.series.times_s, self.series.power_w
+        times_s = self.series.times_s
         if len(times_s) < 2:
             return 0.0
         steps_s = np.diff(times_s)
         unknown = np.zeros(len(steps_s), dtype=bool)
         if self._interval is not Interval.UNTIL_NEXT:
-            unknown = steps_s > _MISSING_INTERVALS * _find_typical(steps_s)
+            unknown = steps_s > MISSING_INTERVALS * find_typical_s(steps_s)
         places = np.searchsorted(self.series.times_ns, self._missing_ns) - 1
         unknown[places[(places >= 0) & (places < len(steps_s))]] = True
-        means_w = (power_w[1:] + power_w[:-1]) / 2
-        if self._interval is Interval.MEAN_BEFORE:
-            means_w = power_w[1:]
-        worst_w = np.maximum(power_w.max() - means_w, means_w - power_w.min())
-        return float((worst_w * steps_s)[unknown].sum())
+        is_mean = self._interval is Interval.MEAN_BEFORE
+        return bound_energy_j(times_s, self.series.power_w, unknown, is_mean)
 
     def _report(self, kind: str, row: int, found: str, advice: str) -> None:
         self._problems.add(kind, int(self.series.lines[row]), found, advice)
-
-
-def _find_typical(steps_s: Floats) -> float:
-    return float(np.quantile(steps_s, _TYPICAL_QUANTILE, method="lower"))
 
 
 def _check_products(series: Series, problems: Problems) -> None:
@@ -327,7 +317,7 @@ def _check_gaps(series: Series, problems: Problems) -> None:
     steps_s = np.diff(series.times_ns) / 1e9
     if not len(steps_s):
         return
-    typical_s = _find_typical(steps_s)
+    typical_s = find_typical_s(steps_s)
     for row in np.flatnonzero(steps_s > GAP_INTERVALS * typical_s).tolist():
         problems.add(
             "gap",

@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Iterator
 from datetime import datetime
+from functools import lru_cache
 
 from harness.power_logs.builder import LogBuilder, LogSource
 from harness.power_logs.local_time import LocalClock, LocalTimeError
@@ -251,22 +252,29 @@ def _group_by_channel(cells: list[str]) -> list[tuple[str, dict[str, float]]]:
     groups: list[tuple[str, dict[str, float]]] = [("", {})]
     tokens: Iterator[str] = iter(cells)
     for token in tokens:
-        key = token.strip()
-        quantity = _QUANTITIES.get(key.lower())
+        key, quantity, is_channel = _classify(token)
         if quantity is not None:
             # Without labels, a quantity that comes again belongs to the next channel.
             if quantity in groups[-1][1]:
                 groups.append((f"Ch{len(groups)}", {}))
             groups[-1][1][quantity] = _parse_value(key, next(tokens, "").strip())
-        elif _CHANNEL.fullmatch(key):
+        elif is_channel:
             groups.append((key, {}))
         elif key.lower() == "mark":
             next(tokens, None)
     return groups
 
 
+@lru_cache(maxsize=256)
+def _classify(token: str) -> tuple[str, str | None, bool]:
+    """The key in a cell, the quantity that it names, and whether it is the label of a channel."""
+    key = token.strip()
+    return key, _QUANTITIES.get(key.lower()), _CHANNEL.fullmatch(key) is not None
+
+
 def _parse_value(key: str, text: str) -> float:
-    if _NO_NUMBER.fullmatch(text):
+    # Most values have digits alone, and patterns are slow.
+    if not text.replace(".", "", 1).isdecimal() and _NO_NUMBER.fullmatch(text):
         return math.nan
     try:
         return float(text)

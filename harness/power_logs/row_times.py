@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal, InvalidOperation
+from functools import lru_cache
 
 from harness.power_logs.builder import LogSource
 from harness.power_logs.csv_map import CsvMap, TimeColumn
@@ -64,9 +65,31 @@ def _parse_moment(text: str, time_format: str) -> datetime:
     try:
         if time_format == "iso":
             return datetime.fromisoformat(text)
-        return datetime.strptime(text, time_format)
+        return _parse_by_minutes(text, time_format) or datetime.strptime(text, time_format)
     except ValueError:
         raise ValueError(f"the time {text[:40]!r}, not of the format {time_format}") from None
+
+
+def _parse_by_minutes(text: str, time_format: str) -> datetime | None:
+    """The time of a format that ends with seconds: `strptime` is slow, and many readings share a
+    minute. None for a text that only `strptime` can judge."""
+    minute, _, rest = text.rpartition(":")
+    second, point, fraction = rest.partition(".")
+    is_plain = len(second) == 2 and second < "60" and (not point or 0 < len(fraction) <= 6)
+    digits = second + fraction
+    if not (is_plain and digits.isascii() and digits.isdecimal()):
+        return None
+    ending = ":%S.%f" if point else ":%S"
+    if not time_format.endswith(ending):
+        return None
+    return _parse_minute(minute, time_format.removesuffix(ending)).replace(
+        second=int(second), microsecond=int(fraction.ljust(6, "0"))
+    )
+
+
+@lru_cache(maxsize=1024)
+def _parse_minute(text: str, time_format: str) -> datetime:
+    return datetime.strptime(text, time_format)
 
 
 def _make_time_of_day(source: LogSource, time: TimeColumn) -> RowTimes:

@@ -25,7 +25,8 @@ _OTHER_ARCHIVES = {
     b"BZh": "a bzip2 file",
     b"\x28\xb5\x2f\xfd": "a Zstandard file",
     b"7z\xbc\xaf": "a 7-Zip archive",
-    b"\x89HDF": "an HDF5 file, such as a profile of Slurm, whose energy sh5util extracts",
+    b"\x89HDF": "an HDF5 file, such as a profile of Slurm: write its readings as CSV with "
+    "sh5util -j JOB --extract --series=Energy --level=Node:TimeSeries, and read that",
 }
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _CONTROL_BYTES = frozenset(range(32)) - frozenset(b"\t\n\r\f\x1b")

@@ -240,6 +240,11 @@ class NodeSampling(JsonRecord):
     missed: int
     cap_changes: int | None
     """How often the power caps of the node changed meanwhile; None if the meter does not tell."""
+    missing_share: float | None
+    """Share of the readings that an imported log lacks; None if not stated."""
+    energy_bound_j: float | None
+    """How much energy of the readings of an imported log may be missing or too much in J; None if
+    not stated."""
 
 
 @dataclass(frozen=True)

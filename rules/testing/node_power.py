@@ -1,6 +1,7 @@
 """Node power for a good bundle: the readings of a meter with two feeds around the accelerators'
 readings of the bundle."""
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from rules.bundle import Bundle
 from rules.bundle_format.records import NODE_SAMPLE_COLUMNS
 from rules.bundle_format.table import Floats, Mask
 from rules.metrics.node.figures import add_node_figures
+from rules.metrics.node.missing import measure_missing
 from rules.testing.frames import EvidenceFrames
 
 METER = "pdu1"
@@ -72,6 +74,25 @@ def select_feed_rows(evidence: EvidenceFrames, feed: str = FEEDS[0]) -> Mask:
     assert evidence.node_samples is not None
     mask: Mask = (evidence.node_samples["feed"] == feed).to_numpy(bool)
     return mask
+
+
+def import_node_power(evidence: EvidenceFrames, missing: Iterable[int] = ()) -> None:
+    """Add a log that was attached after the run, and lacks the readings of some seconds since the
+    start of the first scored batch. Its meter has no energy counter."""
+    add_node_power(evidence)
+    table = evidence.node_samples
+    assert table is not None
+    table["energy_mj"] = np.nan
+    start_ns = int(evidence.batches[evidence.batches["epoch"] == 1]["start_ns"].min())
+    seconds = (table["scheduled_ns"] - start_ns) // 1_000_000_000
+    evidence.node_samples = table[~seconds.isin(list(missing))].reset_index(drop=True)
+    for meter in evidence.system["meters"]:
+        meter.update(kind="csv", clock="import", energy_step_mj=None)
+    traces = Bundle(Path("bundle"), (), evidence.evidence()).feed_traces
+    for entry in evidence.result["node_sampling"]:
+        found = measure_missing([t for t in traces if t.feed.node == entry["node"]])
+        assert found is not None
+        entry.update(missing_share=found.share, energy_bound_j=found.energy_bound_j)
 
 
 def scale_power(evidence: EvidenceFrames, factor: float) -> None:

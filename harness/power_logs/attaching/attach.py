@@ -48,6 +48,7 @@ from rules.bundle_format.table import Table
 from rules.bundle_format.write import encode_evidence, write_files
 from rules.declarations.system import MeterDeclaration
 from rules.metrics.node.figures import add_node_figures
+from rules.metrics.node.missing import measure_missing
 
 FIRST_PROTOCOL = (1, 1)
 """The first version of the protocol with node power."""
@@ -114,6 +115,7 @@ def attach(
         node_samples=_make_table(samples),
         node_log=_read_texts([request.path for request in requests]),
     )
+    _state_missing(attached, directory)
     mean_power_w = _add_figures(attached, directory)
     encoded = encode_evidence(attached)
     # The other files keep their bytes.
@@ -265,6 +267,18 @@ def _add_to_result(
                 "source": clock.source,
             }
         )
+
+
+def _state_missing(evidence: Evidence, directory: Path) -> None:
+    """State in result.json what the readings of each meter lack, as rule N120 computes it."""
+    traces = Bundle(directory, (), evidence).feed_traces
+    for entry in evidence.result["node_sampling"]:
+        of_entry = [
+            t for t in traces if (t.meter.id, t.feed.node) == (entry["meter"], entry["node"])
+        ]
+        if missing := measure_missing(of_entry):
+            entry["missing_share"] = round(missing.share, 6)
+            entry["energy_bound_j"] = round(missing.energy_bound_j, 3)
 
 
 def _add_figures(evidence: Evidence, directory: Path) -> float:

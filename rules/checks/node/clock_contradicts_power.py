@@ -2,7 +2,7 @@
 
 ## What it does
 Places the readings of each node meter by their changes: it searches the shift within 60 s for which
-they fit the changes of the accelerators best. Where no other shift fits about as well, the shift
+they fit the changes of the accelerators best. Where enough changes exclude every other shift, it
 must not exceed the sum of the declared bound of the clock, half of the resolution of the stamps,
 half of the averaging time, 0.5 s, and the error of the estimate.
 

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -80,6 +81,28 @@ def test_readings_in_the_bundle_are_those_of_the_log(tmp_path, metered, log_text
         assert np.array_equal(rows.floats("voltage_mv"), expected["voltage_mv"])
         assert np.array_equal(rows.floats("current_ma"), expected["current_ma"])
     assert evidence.result["node_sampling"][0]["missed"] == 0
+
+
+def test_readings_that_were_left_out_are_stated_and_judged(tmp_path, log_text):
+    """A tenth of the readings of both feeds are marks of a meter out of range."""
+    lines = log_text.splitlines()
+    for i in range(5, len(lines), 12):
+        lines[i] = re.sub(r"(Watts),[-0-9.E]+", r"\1,9.9E37", lines[i])
+    bundle = make_bundle(tmp_path)
+    assert attach(bundle, "\n".join(lines) + "\n").exit_code == 0
+    evidence, _ = read_evidence(read_files(bundle))
+    (entry,) = evidence.result["node_sampling"]
+    assert 0.07 < entry["missing_share"] < 0.1
+    assert entry["energy_bound_j"] > 1000
+    assert "N120" in judge_without_signature(bundle)
+
+
+def test_a_log_without_gaps_lacks_nothing(tmp_path, log_text):
+    bundle = make_bundle(tmp_path)
+    assert attach(bundle, log_text).exit_code == 0
+    evidence, _ = read_evidence(read_files(bundle))
+    (entry,) = evidence.result["node_sampling"]
+    assert (entry["missing_share"], entry["energy_bound_j"]) == (0, 0)
 
 
 CSV_MAP = """

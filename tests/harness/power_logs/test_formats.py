@@ -110,6 +110,11 @@ LOGS: dict[str, list[str]] = {
         "schema_version,timestamp_unix,scrape_seq,hostname,gpu_index,gpu_uuid,power_w",
         *repeat("2,{t}.25,{i},n,0,1,{p}"),
     ],
+    # Source: sh5util.c and acct_gather_profile_hdf5.c of Slurm, which name the columns.
+    "slurm-profile": [
+        "Step,Node,ElapsedTime,EpochTime,Power",
+        *repeat("0,n1,{i},{t},200\n0,n2,{i},{t},10{i}"),
+    ],
     "pm-counters": repeat(
         "/sys/cray/pm_counters/power:{p} W {t}123456 us\n/sys/cray/pm_counters/power_cap:0 W"
     ),
@@ -232,6 +237,13 @@ def test_log_without_times_is_read_with_a_stated_interval(tmp_path, name):
 def test_log_without_readings_is_refused_with_the_reason(tmp_path, lines, reason):
     with pytest.raises(PowerLogError, match=re.escape(reason)):
         read_lines(tmp_path, lines)
+
+
+def test_steps_that_overlap_on_a_node_are_not_added(tmp_path):
+    rows = ["Step,Node,ElapsedTime,EpochTime,Power"]
+    rows += [f"{step},n1,{i},{START_S + i},{300 + i}" for step in ("batch", "0") for i in range(9)]
+    with pytest.raises(PowerLogError, match="the times begin again in line 11"):
+        read_lines(tmp_path, rows)
 
 
 def test_map_does_not_make_runs_readings(tmp_path):

@@ -89,12 +89,14 @@ def place_meter(traces: Sequence[Trace], node: Node, meter: Meter, seed: int) ->
     return Place(estimate, abs(estimate.offset_s - truth_s))
 
 
-def simulate_power(traces: Sequence[Trace], node: Node, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def simulate_power(
+    traces: Sequence[Trace], node: Node, seed: int, step_s: float = STEP_S
+) -> tuple[np.ndarray, np.ndarray]:
     """Times in s since the first sample, and the node's power in W at its inlet."""
     random = np.random.default_rng(seed)
     zero_ns = min(trace.zero_ns for trace in traces)
     end_s = max((t.zero_ns - zero_ns) / 1e9 + t.usable_power_times_s[-1] for t in traces)
-    times_s = np.arange(-LEAD_S, end_s + LEAD_S, STEP_S)
+    times_s = np.arange(-LEAD_S, end_s + LEAD_S, step_s)
     boards_w = sum(
         np.interp(times_s, (t.zero_ns - zero_ns) / 1e9 + t.usable_power_times_s, t.usable_power_w)
         for t in traces
@@ -111,7 +113,7 @@ def simulate_power(traces: Sequence[Trace], node: Node, seed: int) -> tuple[np.n
     fans_w = np.empty_like(boards_w)
     level_w = boards_w[0]
     for i, board_w in enumerate(boards_w):
-        level_w += (board_w - level_w) * STEP_S / 15.0
+        level_w += (board_w - level_w) * step_s / 15.0
         fans_w[i] = node.fan_share * level_w
     dc_w = boards_w + host_w + fans_w
     load = dc_w / (2 * dc_w.max())
@@ -120,13 +122,18 @@ def simulate_power(traces: Sequence[Trace], node: Node, seed: int) -> tuple[np.n
 
 
 def read_node(
-    traces: Sequence[Trace], node: Node, meter: Meter, offset_s: float, seed: int
+    traces: Sequence[Trace],
+    node: Node,
+    meter: Meter,
+    offset_s: float,
+    seed: int,
+    step_s: float = STEP_S,
 ) -> tuple[MeterReadings, float]:
     """The readings of a meter whose clock is `offset_s` behind in the middle of the run, and the
     offset that places them: cut stamps are half their resolution early on average."""
     random = np.random.default_rng(seed + 1)
-    times_s, power_w = simulate_power(traces, node, seed)
-    energy_j = np.concatenate(([0.0], np.cumsum((power_w[1:] + power_w[:-1]) / 2 * STEP_S)))
+    times_s, power_w = simulate_power(traces, node, seed, step_s)
+    energy_j = np.concatenate(([0.0], np.cumsum((power_w[1:] + power_w[:-1]) / 2 * step_s)))
     first_s = times_s[0] + meter.averaging_s + random.uniform(0, meter.interval_s)
     read_s = np.arange(first_s, times_s[-1], meter.interval_s)
     read_s = read_s + random.uniform(0, meter.jitter_s, len(read_s))

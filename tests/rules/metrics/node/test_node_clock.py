@@ -5,6 +5,7 @@ from zlib import crc32
 
 import numpy as np
 import pytest
+from support.rules.simulated_loads import LOAD_METERS, LOADS, Load, place_on_load
 from support.rules.simulated_nodes import (
     METERS,
     NOISY,
@@ -18,12 +19,20 @@ from support.rules.simulated_nodes import (
 )
 
 from rules.metrics.energy import Trace
-from rules.metrics.node.clock import NEIGHBOURHOOD_S, MeterReadings, estimate_clock
+from rules.metrics.node import clock
+from rules.metrics.node.clock import (
+    MAX_RATIO,
+    NEIGHBOURHOOD_S,
+    MeterReadings,
+    estimate_clock,
+)
 
 TRACES = read_committed_traces()
 ONE_BOARD = next(traces for traces in TRACES.values() if len(traces) == 1)
 MIN_DECIDED = 0.9
 MS_STAMPS, FAST, WHOLE_SECONDS, EVERY_5_S = METERS
+EPOCHS, _, PAUSES, *_ = LOADS
+INSTANTS = next(meter for meter in LOAD_METERS if meter.name == "5 s, mean of 0.1 s")
 
 
 def place_all(node: Node, meter: Meter, boards: tuple[int, ...]) -> list[Place]:
@@ -46,8 +55,7 @@ def place_all(node: Node, meter: Meter, boards: tuple[int, ...]) -> list[Place]:
         (NOISY, FAST, (4,), 0.05),
         (QUIET, WHOLE_SECONDS, (1, 2, 4), 0.6),
         (NOISY, WHOLE_SECONDS, (4,), 0.6),
-        (QUIET, EVERY_5_S, (1, 2, 4), 1.6),
-        (NOISY, EVERY_5_S, (4,), 1.6),
+        (QUIET, EVERY_5_S, (1, 2, 4), 0.6),
     ],
 )
 def test_nearly_every_offset_is_decided_and_right(
@@ -64,19 +72,48 @@ def test_nearly_every_offset_is_decided_and_right(
 @pytest.mark.parametrize("node", [QUIET, NOISY], ids=lambda node: node.name)
 def test_the_bound_holds_the_error_of_every_decided_offset(node: Node, meter: Meter) -> None:
     decided = [p for p in place_all(node, meter, (1, 2, 4)) if p.estimate.decided]
-    assert len(decided) >= 10
+    # Few changes of a short run are seen every 5 s, and noise hides most of them.
+    assert len(decided) >= (1 if (node, meter) == (NOISY, EVERY_5_S) else 10)
     assert all(place.error_s <= place.estimate.bound_s for place in decided)
 
 
-def test_decided_offsets_of_one_noisy_board_that_is_read_every_5_s_are_within_1_6_s() -> None:
-    places = [
-        place_meter(traces, NOISY, EVERY_5_S, crc32(name.encode()) + seed)
-        for name, traces in TRACES.items()
-        if len(traces) == 1
-        for seed in range(3)
-    ]
-    errors_s = [place.error_s for place in places if place.estimate.decided]
-    assert len(errors_s) > len(places) / 3 and max(errors_s) <= 1.6
+@pytest.mark.parametrize("load", LOADS, ids=lambda load: load.name)
+def test_the_bound_holds_the_error_on_loads_of_all_kinds(load: Load) -> None:
+    """A sample of benchmarks/node_power/clock_coverage.py."""
+    places = [place_on_load(load, QUIET, meter, seed) for meter in LOAD_METERS for seed in range(3)]
+    assert all(p.error_s <= p.estimate.bound_s for p in places if p.estimate.decided)
+
+
+def test_short_pauses_that_a_meter_sees_now_and_then_place_no_clock_wrongly() -> None:
+    """They fit at a multiple of their distance as well, by the few that happened to be seen."""
+    places = [place_on_load(PAUSES, QUIET, INSTANTS, seed, 7.3) for seed in range(40)]
+    wrong = [place for place in places if place.error_s > place.estimate.bound_s]
+    assert sum(place.estimate.ratio < MAX_RATIO for place in wrong) >= 5
+    assert not any(place.estimate.decided for place in wrong)
+    assert sum(place.estimate.decided for place in places) <= 4
+
+
+def test_the_bound_follows_the_interval_beside_the_averaging() -> None:
+    """A meter that sees a fiftieth of the time places the same load less well."""
+    often, seldom = (
+        np.median([place_on_load(EPOCHS, NOISY, meter, seed).estimate.bound_s for seed in range(5)])
+        for meter in (LOAD_METERS[0], INSTANTS)
+    )
+    assert seldom > 2 * often
+
+
+def test_an_offset_at_the_edge_of_the_search_is_not_decided() -> None:
+    readings, _ = read_node(ONE_BOARD, QUIET, MS_STAMPS, 20.0, 1)
+    assert estimate_clock(readings, ONE_BOARD, search_s=24.0).decided
+    assert not estimate_clock(readings, ONE_BOARD, search_s=22.0).decided
+
+
+def test_a_shift_that_explains_little_is_not_decided(monkeypatch: pytest.MonkeyPatch) -> None:
+    readings, _ = read_node(ONE_BOARD, QUIET, MS_STAMPS, 0.0, 1)
+    estimate = estimate_clock(readings, ONE_BOARD)
+    assert estimate.decided
+    monkeypatch.setattr(clock, "MAX_MISFIT", 0.9 * estimate.misfit)
+    assert not estimate_clock(readings, ONE_BOARD).decided
 
 
 def test_an_offset_outside_the_search_is_not_decided() -> None:
