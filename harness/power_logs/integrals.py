@@ -8,6 +8,9 @@ from harness.power_logs.records import ENERGY, POWER, Interval, PowerLog, Series
 from rules.bundle_format.table import Floats, Ints
 from rules.metrics.energy import cumulate_interval_means
 
+MOST_REPEATS = 100
+"""How often a held reading is repeated, on average."""
+
 
 def cumulate(times_s: Floats, power_w: Floats, interval: Interval) -> Floats:
     """Energy in J from the first of n readings to each of them, shape (n,): the trapezoid between
@@ -71,15 +74,22 @@ def derive_power(log: PowerLog, of_interval: bool) -> PowerLog:
 
 
 def hold_backwards(log: PowerLog) -> PowerLog:
-    """The log of a power that lasts until the next reading, as means before each reading."""
+    """The log of a power that lasts until the next reading, as means before each reading. A reading
+    that lasts longer than most others is repeated, so that no reading seems to be missing."""
     if log.interval is not Interval.UNTIL_NEXT:
         return log
-    series = tuple(
-        Series(
-            part.lines[1:],
-            part.times_ns[1:],
-            {key: values[:-1] for key, values in part.columns.items()},
-        )
-        for part in log.series
-    )
+    series = tuple(map(_hold_series, log.series))
     return replace(log, series=series, interval=Interval.MEAN_BEFORE)
+
+
+def _hold_series(series: Series) -> Series:
+    steps_ns = np.diff(series.times_ns)
+    # A pause of days in a log of milliseconds must not fill the memory.
+    least_ns = steps_ns.sum() / (MOST_REPEATS * len(steps_ns))
+    step_ns = max(int(np.median(steps_ns)), int(least_ns), 1)
+    counts = -(-steps_ns // step_ns)
+    held = np.repeat(np.arange(len(steps_ns)), counts)
+    place = np.arange(len(held)) - np.repeat(np.cumsum(counts) - counts, counts) + 1
+    times_ns = np.minimum(series.times_ns[held] + place * step_ns, series.times_ns[held + 1])
+    columns = {key: values[held] for key, values in series.columns.items()}
+    return Series(series.lines[held + 1], times_ns, columns)
