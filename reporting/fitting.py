@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from reporting.collect import Collected
 from reporting.results_model import ResultRow
+from rules.finding import format_count
 
 MAX_PAGE_BYTES = 6_000_000
 
@@ -39,10 +40,11 @@ def describe_unshown(rows: Sequence[ResultRow]) -> str:
     """Which runs a page leaves out, and how to see them; empty without any."""
     if not rows:
         return ""
-    centers = sorted({row.center or "" for row in rows})
-    names = ", ".join(filter(None, centers[:5])) + (" and others" if len(centers) > 5 else "")
+    centers = sorted({row.center for row in rows if row.center})
+    names = ", ".join(centers[:5]) + (" and others" if len(centers) > 5 else "")
+    origin = f" of {names}" if names else ""
     return (
-        f"{len(rows)} more runs of {names} are not on this page, because it would be larger than "
-        f"{MAX_PAGE_BYTES / 1e6:g} MB. No result here was compared with them. A page of one center "
-        "or system shows its runs, and the tables and data sets hold all of them."
+        f"This page leaves out {format_count(len(rows), 'run')}{origin}, because it would be "
+        f"larger than {MAX_PAGE_BYTES / 1e6:g} MB. No result here was compared with them. A page of one "
+        "center or system shows its runs, and the tables and data sets hold all of them."
     )
