@@ -45,6 +45,6 @@ def describe_unshown(rows: Sequence[ResultRow]) -> str:
     origin = f" of {names}" if names else ""
     return (
         f"This page leaves out {format_count(len(rows), 'run')}{origin}, because it would be "
-        f"larger than {MAX_PAGE_BYTES / 1e6:g} MB. No result here was compared with them. A page of one "
-        "center or system shows its runs, and the tables and data sets hold all of them."
+        f"larger than {MAX_PAGE_BYTES / 1e6:g} MB. No result here was compared with them. A page "
+        "of one center or system shows its runs, and the tables and data sets hold all of them."
     )
