@@ -88,8 +88,8 @@ def _hold_series(series: Series) -> Series:
     least_ns = steps_ns.sum() / (MOST_REPEATS * len(steps_ns))
     step_ns = max(int(np.median(steps_ns)), int(least_ns), 1)
     counts = -(-steps_ns // step_ns)
-    held = np.repeat(np.arange(len(steps_ns)), counts)
-    place = np.arange(len(held)) - np.repeat(np.cumsum(counts) - counts, counts) + 1
-    times_ns = np.minimum(series.times_ns[held] + place * step_ns, series.times_ns[held + 1])
-    columns = {key: values[held] for key, values in series.columns.items()}
-    return Series(series.lines[held + 1], times_ns, columns)
+    rows = np.repeat(np.arange(len(steps_ns)), counts)
+    place = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts) + 1
+    times_ns = np.minimum(series.times_ns[rows] + place * step_ns, series.times_ns[rows + 1])
+    columns = {key: values[rows] for key, values in series.columns.items()}
+    return Series(series.lines[rows + 1], times_ns, columns)
