@@ -124,6 +124,10 @@ H100_64GB = Source(
     "nvidia-smi on MareNostrum 5, 2024",
     "https://github.com/BioGeek/multi_gpu_training/tree/main/04_model_parallel_with_fsdp",
 )
+H100_SXM5 = Source(
+    "NVIDIA H100 SXM5 64GB, user guide of the virtual GPU software",
+    "https://docs.nvidia.com/vgpu/latest/grid-vgpu-user-guide/",
+)
 MARENOSTRUM = Source(
     "MareNostrum 5, overview of the system",
     "https://www.bsc.es/supportkc/docs/MareNostrum5/overview/",

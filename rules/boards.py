@@ -119,8 +119,8 @@ BOARDS = (
           (sheets.H100, sheets.HELMA, sheets.NVIDIA_NAMES)),
     # The driver gives this board the name of the one above. The memory tells them apart.
     Board("H100 64GB", "NVIDIA", ("NVIDIA H100",),
-          {}, 700, None, None, 64, None, False, "HBM2", 700,
-          (sheets.H100_64GB, sheets.MARENOSTRUM)),
+          sheets.HOPPER_PEAKS, 700, None, None, 64, None, False, "HBM2", 700,
+          (sheets.H100, sheets.H100_64GB, sheets.H100_SXM5, sheets.MARENOSTRUM)),
     Board("H100 PCIe", "NVIDIA", ("NVIDIA H100 PCIe",),
           sheets.H100_PCIE_PEAKS, 350, 30, 2.0, 80, 1755, True, "HBM2e", 350,
           (sheets.H100_BRIEF, sheets.H100)),
