@@ -194,7 +194,7 @@ def build_submitted_row(run: RunRecord, verdict: Verdict) -> ResultRow:
         standing=declaration.standing,
         system=run.system.name,
         accelerator=", ".join(names),
-        model=_get_board_id(names[0]),
+        model=_get_model(run),
         center=verdict.path.resolve().parent.parent.name,
         count=len(run.accelerators),
         variant=declaration.implementation.variant,
@@ -250,7 +250,7 @@ def build_submitted_row(run: RunRecord, verdict: Verdict) -> ResultRow:
 
 def _compare_with_naive(run: RunRecord, names: Sequence[str]) -> RunComparison | None:
     """Compare a run on boards of one kind, with these names, with the naive estimate."""
-    board = find_board(names[0])
+    board = run.accelerators[0].board
     if board is None or len(names) > 1:
         return None
     estimate = estimate_by_board(board, run.declaration.implementation.precision)
@@ -389,6 +389,12 @@ def _make_figure(estimate: Estimate) -> Figure:
 
 def _make_optional_figure(estimate: Estimate | None) -> Figure | None:
     return None if estimate is None else _make_figure(estimate)
+
+
+def _get_model(run: RunRecord) -> str:
+    """The board of a run; of several, the first by name."""
+    first = min(run.accelerators, key=lambda accelerator: accelerator.name)
+    return first.board.id if first.board else first.name.removeprefix(SIMULATED_PREFIX)
 
 
 def _get_board_id(name: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rules import VERSION
-from rules.boards import Board, real_board
+from rules.boards import Board
 from rules.bundle_format.events import Event
 from rules.bundle_format.records import Evidence, Json
 from rules.bundle_format.table import Floats, Ints, Table
@@ -243,7 +243,8 @@ class Bundle:
 
     def real_board_of(self, uuid: str) -> Board | None:
         """The board of an accelerator; None if it is simulated or not known."""
-        return real_board(self.accelerators[uuid].name) if uuid in self.accelerators else None
+        board = self.board_of(uuid)
+        return None if board is None or self.accelerators[uuid].is_simulated else board
 
     @cached_property
     def samples_of(self) -> Mapping[str, Table]:

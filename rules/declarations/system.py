@@ -33,7 +33,7 @@ class Accelerator(JsonRecord):
     @property
     def board(self) -> Board | None:
         """The board of the rule book that the name means; for a simulated board its model."""
-        return find_board(self.name)
+        return find_board(self.name, self.memory_bytes)
 
     @cached_property
     def highest_power_w(self) -> float:
