@@ -16,7 +16,7 @@ from reporting.rounds.changes import RoundChanges
 from reporting.rounds.compare import compare_rounds
 from reporting.rounds.earlier import EarlierRound
 from reporting.rounds.table import build_change_counts_table, build_changes_table
-from reporting.sections import compare, overview, planning, results
+from reporting.sections import best, compare, overview, planning, results, variants
 from reporting.sections.cells import BundleLink, Cells
 from reporting.sections.control import add_control_shares, build_control_table
 from reporting.sections.data_sheets.boards import build_board_table
@@ -320,9 +320,9 @@ def _build_compared_tables(
         workload, compared, link, f"{workload.id}-results", f"{workload.title}: results", spread
     )
     tables = (
-        compare.build_best_table(workload, compared, link, f"{workload.id}-best", spread),
+        best.build_best_table(workload, compared, link, f"{workload.id}-best", spread),
         compare.build_compare_table(workload, compared, link, f"{workload.id}-compare", spread),
-        compare.build_tuned_table(workload, submitted, link, f"{workload.id}-tuned", spread),
+        variants.build_tuned_table(workload, submitted, link, f"{workload.id}-tuned", spread),
         build_serving_table(
             submitted, link, f"{workload.id}-serving", f"{workload.title}: serving"
         ),
