@@ -23,7 +23,8 @@ from reporting.page_model import build_page_model
 from reporting.pareto import EfficiencyPoint, mark_points
 from reporting.report_table import ReportTable
 from reporting.results_model import ResultRow
-from reporting.sections.compare import build_best_table, build_compare_table
+from reporting.sections.best import build_best_table
+from reporting.sections.compare import build_compare_table
 from reporting.sections.control import add_control_shares
 from reporting.sections.overview import build_workloads_table
 from reporting.sections.planning import build_what_if_table
