@@ -12,6 +12,7 @@ from pathlib import Path
 from checker.directory_names import find_collisions
 from checker.find import resolve
 from checker.trust.acceptance_log import (
+    AcceptanceLog,
     LogLine,
     find_contradictions,
     find_missing_bundles,
@@ -23,7 +24,7 @@ from checker.trust.authority import Authority, find_authority, find_keyrings_abo
 from checker.trust.commitments import read_commitments
 from checker.trust.keyring import belongs_to, read_keyring
 from checker.trust.manifest import MainDocument, check_place, read_main_document
-from checker.trust.records import Review, Withdrawal, is_request, read_records, utc_now
+from checker.trust.records import Records, Review, Withdrawal, is_request, read_records, utc_now
 from checker.trust.requests import check_requests, read_round_title
 from checker.trust.waivers import find_waivers_in_force, judge_waivers
 from rules.bundle_format.files import Refused, build_refusal
@@ -140,11 +141,11 @@ def establish_trust(
     acceptance = log.accepted.get(authority.place)
     problems = list(find_collisions(authority.submissions, authority.place, log.accepted))
     document = document or read_main_document(contents)
-    if acceptance:
-        contradictions = list(_check_acceptance(acceptance, manifest_sha256, document))
-        problems += contradictions
+    if acceptance and (
+        contradictions := [*_check_acceptance(acceptance, manifest_sha256, document)]
+    ):
         # An acceptance that contradicts the bundle counts for nothing.
-        acceptance = None if contradictions else acceptance
+        problems, acceptance = [*problems, *contradictions], None
     # Keys and waivers of an accepted bundle must have been valid when it was accepted.
     accepted_at = acceptance.at if acceptance else ""
     submitter = None
@@ -156,13 +157,8 @@ def establish_trust(
         # Who does not sign the bundle cannot hand it in.
         contents = {name: raw for name, raw in contents.items() if not is_request(name)}
     records = read_records(contents, authority.keyring, authority.center, accepted_at)
-    withdrawal = records.withdrawal
-    # The LOG remembers withdrawals, so that neither removing the files of one nor its key revives
-    # the bundle.
-    if acceptance and authority.place in log.withdrawn and not withdrawal:
-        withdrawal = records.withdrawal_set_aside
-        if not withdrawal:
-            problems += _missing_withdrawal(log.withdrawn[authority.place])
+    withdrawal, missing = _find_withdrawal(records, log, authority.place, bool(acceptance))
+    problems += missing
     if submitter:
         title = read_round_title(authority.submissions)
         problems += check_requests(records, authority.center, title, document)
@@ -191,6 +187,17 @@ def establish_trust(
         committed_line=commitment.number if commitment else None,
         waived=waived,
     )
+
+
+def _find_withdrawal(
+    records: Records, log: AcceptanceLog, place: str, is_accepted: bool
+) -> tuple[Withdrawal | None, tuple[Problem, ...]]:
+    """The withdrawal that counts, and the problem of one that is missing. The LOG remembers
+    withdrawals, so that neither removing the files of one nor its key revives the bundle."""
+    if records.withdrawal or not is_accepted or place not in log.withdrawn:
+        return records.withdrawal, ()
+    withdrawal = records.withdrawal_set_aside
+    return withdrawal, () if withdrawal else _missing_withdrawal(log.withdrawn[place])
 
 
 def _verify_in_place(

@@ -63,6 +63,7 @@ def build_energy_chart(table: ReportTable) -> list[Chart]:
 
     axis_rows: Data = [*drawn_rows, {key: span_end}]
     values = select_numbers(table.widen(axis_rows), key, f"{key}_low", f"{key}_high")
+    has_intervals = bool(select_numbers(drawn_rows, f"{key}_low"))
 
     def make_axis(field: str) -> Any:
         if is_wide(values):
@@ -81,22 +82,22 @@ def build_energy_chart(table: ReportTable) -> list[Chart]:
     layers = [interval, *marks]
     if is_shaded:
         layers.insert(0, _shade_lowest(base, key, standing, make_axis))
-    log_note = "Logarithmic axis. " if is_wide(values) else ""
-    has_intervals = bool(select_numbers(drawn_rows, f"{key}_low"))
-    interval_note = (
-        "Bars: the 95 % interval of another run on another board. " if has_intervals else ""
+    notes = (
+        note_limit(len(data), "runs, by energy"),
+        "Logarithmic axis. " if is_wide(values) else "",
+        "Bars: the 95 % interval of another run on another board. " if has_intervals else "",
+        note_equal_names(drawn_rows),
+        _SHADED.format(f"the lowest mean of a {standing} setting") if is_shaded else "",
+        "" if all(map(_may_win, drawn_rows)) else _HOLLOW,
     )
     with_intervals = " with 95 % intervals" if has_intervals else ""
-    hollow_note = "" if all(map(_may_win, drawn_rows)) else _HOLLOW
-    shaded_note = _SHADED.format(f"the lowest mean of a {standing} setting") if is_shaded else ""
+    label = table.get_column(key).label
     return [
         Chart(
             f"{table.id}-energy",
             f"Energy per item{with_intervals}",
-            f"{note_limit(len(data), 'runs, by energy')}{log_note}{interval_note}"
-            f"{note_equal_names(drawn_rows)}{shaded_note}{hollow_note}".strip(),
-            f"{table.get_column(key).label} of {len(drawn_rows)} runs{with_intervals}. The table "
-            "has the same values.",
+            "".join(notes).strip(),
+            f"{label} of {len(drawn_rows)} runs{with_intervals}. The table has the same values.",
             table,
             build_row_spec(layers, len(data)),
             better="lower",
