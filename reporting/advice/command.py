@@ -39,12 +39,24 @@ def parse_power_w(
     raise click.BadParameter(f"{text}: give a power above 0 with its unit, such as 70kW or 8480W")
 
 
+def check_workload(context: click.Context, option: click.Parameter, name: str) -> str:
+    """Return the name of a workload. Raises BadParameter."""
+    from rules.workloads import workloads
+
+    if name not in workloads():
+        raise click.BadParameter(
+            f"{name} is no workload; the workloads are {', '.join(workloads())}"
+        )
+    return name
+
+
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("round_path", metavar="ROUND", type=click.Path(exists=True, path_type=Path))
 @click.option(
     "--workload",
     required=True,
     metavar="WORKLOAD",
+    callback=check_workload,
     shell_complete=complete_from(list_workloads),
     help="The workload that the cap is for.",
 )
@@ -123,14 +135,8 @@ def advise(
     from reporting.advice.subject import list_subjects
     from reporting.advice.terminal import format_advice
     from reporting.collect import NothingFoundError, collect
-    from rules.workloads import workloads
 
     refuse_keyring(keyring, local)
-    if workload not in workloads():
-        raise click.BadParameter(
-            f"{workload} is no workload; the workloads are {', '.join(workloads())}",
-            param_hint="--workload",
-        )
     if rack_w is None and redundancy_percent is not None:
         raise click.UsageError("--redundancy belongs to a rack: add --rack POWER")
     try:

@@ -244,7 +244,16 @@ def _make_node_gain_cells(sweep: CapSweep) -> Iterator[Cells]:
 def _make_node_point(row: ResultRow) -> Point | None:
     """The point of a row with the energy of its nodes; None if they rank nowhere."""
     run = row.provenance.run if row.provenance else None
-    if run is None or run.node is None or run.node.joules_per_item is None or explain_unranked(row):
+    if run is None or run.node is None or explain_unranked(row):
+        return None
+    return make_headline_point(row)
+
+
+def make_headline_point(row: ResultRow) -> Point | None:
+    """The point of a row with the energy of its nodes, whether or not they rank; None without
+    it."""
+    run = row.provenance.run if row.provenance else None
+    if run is None or run.node is None or run.node.joules_per_item is None:
         return None
     headline = replace(
         run.headline,
