@@ -54,6 +54,7 @@ def start() -> NoReturn:
 COMMANDS = {
     "advise": "advise which power cap to set for a workload",
     "compare": "compare two bundles, systems or rounds",
+    "trace": "draw the power of one run over time",
 }
 
 
@@ -63,6 +64,10 @@ def load_command(name: str) -> click.Command:
         from reporting.advice.command import advise
 
         return advise
+    if name == "trace":
+        from reporting.course.command import trace
+
+        return trace
     from reporting.rounds.command import compare
 
     return compare
@@ -71,8 +76,9 @@ def load_command(name: str) -> click.Command:
 @click.command(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Other commands, each with its own --help: bench-report advise ROUND advises which cap "
-    "to set, and bench-report compare A B compares two bundles, systems or rounds. To report on a "
-    "directory with such a name, write ./NAME.",
+    "to set, bench-report compare A B compares two bundles, systems or rounds, and bench-report "
+    "trace BUNDLE draws the power of a run over time. To report on a directory with such a name, "
+    "write ./NAME.",
 )
 @click.argument(
     "paths",

@@ -122,7 +122,7 @@ def _make_columns(item: str) -> tuple[Column, ...]:
         Column("cap_w", "cap", "W per accelerator", "count"),
         Column("joules_per_item", "energy of the used boards", f"J/{item}", "number"),
         Column("idle_w", "power of the idle boards", "W", "number", about="of all together"),
-        Column("with_idle_joules_per_item", "with idle boards", f"J/{item}", "number"),
+        Column("with_idle_joules_per_item", "energy with idle boards", f"J/{item}", "number"),
         Column(
             "idle_percent",
             "share of idle boards",
@@ -133,7 +133,11 @@ def _make_columns(item: str) -> tuple[Column, ...]:
         ),
         Column("node_joules_per_item", "node energy", f"J/{item}", "number"),
         gain("energy_gain_percent", "energy gain of the used boards", "against the default cap"),
-        gain("with_idle_energy_gain_percent", "with idle boards", "against the default cap"),
+        gain(
+            "with_idle_energy_gain_percent",
+            "energy gain with idle boards",
+            "against the default cap",
+        ),
         gain("node_energy_gain_percent", "energy gain of the node", "against the default cap"),
         Column(
             "node_gain_minus_extra_time_points",
