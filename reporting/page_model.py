@@ -25,6 +25,7 @@ from reporting.sections.idle import build_idle_table
 from reporting.sections.like_paper import PAPERS, build_like_table
 from reporting.sections.nodes import racks
 from reporting.sections.nodes.fixed_work import build_fixed_work_table
+from reporting.sections.nodes.partly_used import build_partly_used_table
 from reporting.sections.nodes.power import build_node_gain_table, build_node_table
 from reporting.sections.nodes.scope import (
     build_node_scope_tables,
@@ -404,6 +405,10 @@ def _build_run_tables(
     title = f"{workload.title}: {prefix}idle power{title_suffix}"
     if (idle := build_idle_table(workload, rows, link, f"{id}-idle", title)) is not None:
         yield idle
+    title = f"{workload.title}: {prefix}partly used nodes{title_suffix}"
+    partly = build_partly_used_table(workload, rows, link, f"{id}-partly", title)
+    if partly is not None:
+        yield partly
     if rows:
         title = f"{workload.title}: {prefix}epochs within each run"
         yield build_epochs_table(workload, rows, link, f"{id}-epochs", title, spread)

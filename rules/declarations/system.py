@@ -55,6 +55,9 @@ class Node(JsonRecord):
     accelerators_installed: int | None
     """Accelerators that the node has, used or not; None if that is not recorded."""
     rated_w: float | None
+    rated_source: str | None
+    """Where the rated power is stated."""
+    power_supplies: int | None
 
     @property
     def unused_accelerators(self) -> int:
