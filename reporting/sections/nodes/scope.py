@@ -13,9 +13,9 @@ from reporting.results_model import Figure, ResultRow, sort_results
 from reporting.sections.best import build_best_table
 from reporting.sections.cells import BundleLink, Cells
 from reporting.sections.compare import build_compare_table
+from reporting.sections.evidence import build_evidence_table
 from reporting.sections.nodes.power import find_excess
 from reporting.sections.overview import (
-    build_evidence_table,
     build_system_table,
     build_workloads_table,
 )
