@@ -176,9 +176,9 @@ def main(
             show_step("checking the bundles" if since is None else "checking the earlier round")
             earlier = None if since is None else collect_earlier(since, paths, keyring, local)
             show_step("checking the bundles")
-            shipped = list_shipped_figures(paths) if published else []
             # The server starts when this process works alone, and not while all cores check.
             after_bundles = start_server if out else None
+            shipped = list_shipped_figures(paths) if published else []
             collected = collect([*paths, *shipped], keyring, local, after_bundles)
             exports = Exports(tables, figures, 252 if width == "252" else 516)
             lines = _write_files(collected, earlier, out, exports, drawing) if out else []
@@ -191,8 +191,7 @@ def main(
         raise UnavailableError(str(error)) from None
     finally:
         show_step("")
-    for line in lines:
-        click.echo(line)
+    click.echo("".join(f"{line}\n" for line in lines), nl=False)
     sys.exit(FAILED if collected.rejected else 0)
 
 

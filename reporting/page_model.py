@@ -1,7 +1,7 @@
 """The content of the page as tables: an overview, one section per workload, and one part per
 system."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from reporting.collect import Collected
@@ -126,11 +126,12 @@ class PageModel:
             self.boards,
             self.evidence,
         )
-        return [
-            table
-            for table in (*overview_tables, *section_tables, *later_tables)
-            if table is not None
-        ]
+        return drop_none([*overview_tables, *section_tables, *later_tables])
+
+
+def drop_none(tables: Iterable[ReportTable | None]) -> list[ReportTable]:
+    """The tables that are not empty."""
+    return [table for table in tables if table is not None]
 
 
 def build_page_model(
@@ -142,11 +143,8 @@ def build_page_model(
     named_rows = state_intervals(rows, spread)
     shared_words = find_shared_words(named_rows)
     rows = drop_shared_words(named_rows, shared_words)
-    sections = [
-        section
-        for workload in workloads().values()
-        if (section := build_section(workload, rows, link, spread)) is not None
-    ]
+    built = (build_section(workload, rows, link, spread) for workload in workloads().values())
+    sections = [section for section in built if section is not None]
     naive = build_naive_table(rows, link)
     fixed_work = build_fixed_work_table(rows, collected.papers, link)
     passed_findings = collected.list_passed_findings()
@@ -157,32 +155,18 @@ def build_page_model(
     what_if = planning.build_what_if_table(rows, link, spread)
     evidence = build_evidence_table(rows, link)
     section_tables = [table for section in sections for table in (*section.tables, *section.demo)]
-    charted_tables = [
-        table for table in (*section_tables, naive, fixed_work, whole_nodes) if table is not None
-    ]
+    charted = drop_none([*section_tables, naive, fixed_work, whole_nodes])
+    sources = describe_other_sources(collected.papers)
+    sentences = build_page_sentences(rows, passed_findings, charted, spread, link, sources)
+    scoped_tables = drop_none([workloads_table, *section_tables, what_if, evidence])
     changes = (
         compare_rounds(earlier.collected, collected, earlier.label, spread) if earlier else None
     )
-    sources = describe_other_sources(collected.papers)
-    sentences = build_page_sentences(rows, passed_findings, charted_tables, spread, link, sources)
-    node_scope = _build_node_scope(
-        rows,
-        [
-            workloads_table,
-            *section_tables,
-            *(table for table in (what_if, evidence) if table is not None),
-        ],
-        systems,
-        link,
-        sources,
-    )
+    node_scope = _build_node_scope(rows, scoped_tables, systems, link, sources)
     if node_scope:
         sections = [_add_node_rows(section, node_scope.cells) for section in sections]
-    card_order = [card.workload for card in sentences.cards]
-    # Workloads with submitted results come first, in the order of the answer cards.
-    sections.sort(key=lambda s: (not s.submitted, card_order.index(s.workload.id)))
     return PageModel(
-        sections=sections,
+        sections=_sort_sections(sections, [card.workload for card in sentences.cards]),
         workloads=workloads_table,
         excluded=overview.build_excluded_table(rows, link),
         systems_table=overview.build_systems_table(named_rows) if systems else None,
@@ -208,6 +192,13 @@ def build_page_model(
         changes_table=build_changes_table(changes, link) if changes else None,
         change_counts=build_change_counts_table(changes) if changes else None,
     )
+
+
+def _sort_sections(
+    sections: Sequence[WorkloadSection], card_order: Sequence[str]
+) -> list[WorkloadSection]:
+    """Workloads with submitted results come first, in the order of the answer cards."""
+    return sorted(sections, key=lambda s: (not s.submitted, card_order.index(s.workload.id)))
 
 
 def _build_node_scope(

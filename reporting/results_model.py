@@ -221,29 +221,27 @@ def build_submitted_row(run: RunRecord, verdict: Verdict) -> ResultRow:
         implausible=explain_excess(mfu.value, peak / 1e12, precision)
         if exceeds_peak and mfu and peak
         else None,
-        provenance=Provenance(
-            run,
-            verdict.signer,
-            tuple(verdict.findings),
-            verdict.reviewers,
-            verdict.rejecters,
-            verdict.accepted,
-            verdict.reproducers,
-            verdict.findings_that_bar_winning,
-            Path(*verdict.reproduces.original.parts[-3:]).as_posix()
-            if verdict.reproduces
-            else None,
-            ties=tuple(
-                dict.fromkeys(
-                    tie
-                    for reproduction in (*verdict.reproductions, verdict.reproduces)
-                    if reproduction and reproduction.agrees
-                    for tie in reproduction.shared
-                )
-            ),
-            manifest_sha256=verdict.manifest_sha256,
-            trust_level=verdict.trust_level,
-        ),
+        provenance=_make_provenance(run, verdict),
+    )
+
+
+def _make_provenance(run: RunRecord, verdict: Verdict) -> Provenance:
+    reproductions = (*verdict.reproductions, verdict.reproduces)
+    ties = (tie for r in reproductions if r and r.agrees for tie in r.shared)
+    original = verdict.reproduces.original if verdict.reproduces else None
+    return Provenance(
+        run,
+        verdict.signer,
+        tuple(verdict.findings),
+        verdict.reviewers,
+        verdict.rejecters,
+        verdict.accepted,
+        verdict.reproducers,
+        verdict.findings_that_bar_winning,
+        Path(*original.parts[-3:]).as_posix() if original else None,
+        ties=tuple(dict.fromkeys(ties)),
+        manifest_sha256=verdict.manifest_sha256,
+        trust_level=verdict.trust_level,
     )
 
 

@@ -138,14 +138,10 @@ def establish_trust(
     except Refused as refusal:
         return Trust(refusal.problems, manifest_sha256=manifest_sha256)
     log = read_log(authority.keyring.submissions)
-    acceptance = log.accepted.get(authority.place)
     problems = list(find_collisions(authority.submissions, authority.place, log.accepted))
     document = document or read_main_document(contents)
-    if acceptance and (
-        contradictions := [*_check_acceptance(acceptance, manifest_sha256, document)]
-    ):
-        # An acceptance that contradicts the bundle counts for nothing.
-        problems, acceptance = [*problems, *contradictions], None
+    acceptance, contradictions = _find_acceptance(log, authority.place, manifest_sha256, document)
+    problems += contradictions
     # Keys and waivers of an accepted bundle must have been valid when it was accepted.
     accepted_at = acceptance.at if acceptance else ""
     submitter = None
@@ -163,13 +159,9 @@ def establish_trust(
         title = read_round_title(authority.submissions)
         problems += check_requests(records, authority.center, title, document)
     commitment = log.committed.get((authority.center.casefold(), manifest_sha256))
+    holder = authority.keyring, authority.place, authority.center
     waived, waiver_problems = find_waivers_in_force(
-        authority.keyring,
-        authority.place,
-        authority.center,
-        manifest_sha256,
-        utc_now(),
-        accepted_at,
+        *holder, manifest_sha256, utc_now(), accepted_at
     )
     return Trust(
         problems=(*problems, *records.problems, *waiver_problems),
@@ -187,6 +179,17 @@ def establish_trust(
         committed_line=commitment.number if commitment else None,
         waived=waived,
     )
+
+
+def _find_acceptance(
+    log: AcceptanceLog, place: str, manifest_sha256: str, document: MainDocument
+) -> tuple[LogLine | None, list[Problem]]:
+    """The acceptance of a bundle, and the contradictions of one that counts for nothing."""
+    acceptance = log.accepted.get(place)
+    if acceptance is None:
+        return None, []
+    contradictions = list(_check_acceptance(acceptance, manifest_sha256, document))
+    return None if contradictions else acceptance, contradictions
 
 
 def _find_withdrawal(
