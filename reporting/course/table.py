@@ -107,12 +107,14 @@ def _list_times(bundle: Bundle, course: Course, node: str) -> Iterator[Cells]:
             spans[epoch] = min(first_ns, start_ns), max(last_ns, end_ns)
     for start_s in course.starts_s.tolist():
         middle_ns = course.zero_ns + (start_s + course.step_s / 2) * 1e9
-        within = [number for number, (start, end) in spans.items() if start <= middle_ns <= end]
+        found = (e for e, (start, end) in spans.items() if start <= middle_ns <= end)
+        # Between two epochs there is none.
+        number = next(found, None)
         yield {
             "t_s": round(start_s, 3),
             "to_s": round(start_s + course.step_s, 3),
-            "epoch": within[0] if within else None,
-            "scored": within[0] >= bundle.protocol.discarded_epochs if within else None,
+            "epoch": number,
+            "scored": None if number is None else number >= bundle.protocol.discarded_epochs,
         }
 
 

@@ -46,7 +46,7 @@ def compute_course(samples: Mapping[str, Table], feeds: Sequence[FeedTrace], ste
     zero_ns = min(trace.zero_ns for trace in traces.values())
     end_s = max(_shift_s(trace, zero_ns) + float(trace.read_s[-1]) for trace in traces.values())
     step_s = end_s / steps
-    starts_s = np.arange(steps, dtype=np.float64) * step_s
+    starts_s: Floats = np.arange(steps, dtype=np.float64) * step_s
     centers_s = starts_s + step_s / 2
     utilisation = {
         uuid: percent
