@@ -23,6 +23,8 @@ MAX_JSON_BYTES = 64 * _MIB
 MAX_ROWS = 2_000_000
 MAX_FILES = 10_000
 """In one directory."""
+MAX_NUMBER = 1e30
+"""Beyond every quantity of a measurement in every unit. Products of a few of these are finite."""
 _HEAD_BYTES = 64 * 1024
 _PACKED = ".gz"
 
@@ -221,7 +223,7 @@ def take_number(values: Mapping[str, Any], key: str, file: str, place: str = "")
     if not isinstance(value, bool) and isinstance(value, int | float | str):
         with contextlib.suppress(ValueError, OverflowError):
             number = float(value)
-    if not math.isfinite(number):
+    if not abs(number) <= MAX_NUMBER:
         where = f"{place}: " if place else ""
         raise UnreadableError(
             file, f"{where}{key} is {str(value)[:40]!r} and no number; restore the figure"

@@ -10,6 +10,9 @@ from rules.audit.row import Basis, Figure, Trace
 from rules.bundle_format.table import Floats
 from rules.metrics.power.window import WindowEnergy, find_clock_shift, integrate_window
 
+_MIN_COVERED = 0.5
+"""The share of a window below which there is no energy."""
+
 
 @dataclass(frozen=True)
 class Series:
@@ -47,9 +50,11 @@ class Integrated:
         return self.energy_j / self.duration_s
 
     @property
-    def figure(self) -> Figure:
-        """The energy with its interval. The errors of the series are not independent, because they
-        share load and clock, so they add."""
+    def figure(self) -> Figure | None:
+        """The energy with its interval, None if a series misses half of the window. The errors of
+        the series are not independent, because they share load and clock, so they add."""
+        if any(part.covered_share < _MIN_COVERED for part in self.parts):
+            return None
         readings = sum(part.readings for part in self.parts)
         low_j = sum(part.low_j for part in self.parts)
         high_j = sum(part.high_j for part in self.parts)

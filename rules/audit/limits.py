@@ -1,7 +1,6 @@
 """What a board can draw and compute at most, by the name that another program gives it."""
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -27,9 +26,10 @@ precision (B300: three times)."""
 
 @dataclass(frozen=True)
 class Limits:
-    """Bounds of one board. None where no data sheet gives them."""
+    """Bounds of one board. None where nothing is known."""
 
     max_power_w: float | None
+    """None if that of one of the boards is not known."""
     idle_power_w: float | None
     boards: tuple[Board, ...]
 
@@ -48,25 +48,30 @@ class Limits:
 def find_limits(name: str) -> Limits | None:
     """The bounds of the boards that `name` may mean, the widest of them; None for no known board.
 
-    A name such as `h100` or `A100-80GB` means every board of that model.
+    A name such as `h100` or `A100-80GB` means every board of that model, of that memory if it
+    states one.
     """
-    exact = find_board(name) or find_board(name.upper())
-    candidates: Sequence[Board] = [exact] if exact and exact.id != exact.id.split()[0] else []
-    if not candidates and exact and name in exact.names:
-        candidates = [exact]
-    if not candidates:
-        words = set(re.split(r"[^A-Z0-9]+", name.upper()))
-        candidates = [
-            board
-            for board in BOARDS
-            if (model := board.id.upper().split()[0]) in words and model not in _NO_MODELS
-        ]
+    exact = find_board(name)
+    is_reported = exact is not None and (name in exact.names or " " in exact.id)
+    candidates = [exact] if exact and is_reported else _find_by_model(name.upper())
     if not candidates:
         return None
     maxima = [board.max_power_w for board in candidates]
-    idles = [board.idle_power_w for board in candidates]
+    idles = [board.idle_power_w for board in candidates if board.idle_power_w is not None]
     return Limits(
         max_power_w=None if None in maxima else max(w for w in maxima if w is not None),
-        idle_power_w=None if None in idles else min(w for w in idles if w is not None),
+        idle_power_w=min(idles, default=None),
         boards=tuple(candidates),
     )
+
+
+def _find_by_model(name: str) -> list[Board]:
+    """The boards whose model is a word of `name`, in capitals."""
+    words = set(re.split(r"[^A-Z0-9]+", name))
+    boards = [
+        board
+        for board in BOARDS
+        if (model := board.id.upper().split()[0]) in words and model not in _NO_MODELS
+    ]
+    of_memory = [board for board in boards if f"{board.memory_gib:g}GB" in words]
+    return of_memory or boards

@@ -53,7 +53,6 @@ class Topic(StrEnum):
     PARTS = "parts"
     DURATION = "duration"
     COUNT = "count"
-    CLAIM = "claim"
 
 
 @dataclass(frozen=True)
@@ -157,6 +156,8 @@ class Row:
     """The highest single reading that the source states."""
     cap_w: float | None = None
     """Of one board."""
+    max_board_w: float | None = None
+    """The highest limit of one board, where the source states it."""
     items_per_s: float | None = None
     flops_per_item: float | None = None
     """A lower bound."""

@@ -215,7 +215,7 @@ def _add_samples(folder: Folder, row: Row, export: Json) -> Row:
             )
         )
     stated_j = _take_vendor(export, "total_gpu_energy", file)
-    if stated_j is not None:
+    if stated_j is not None and energy:
         what = "total_gpu_energy"
         checks.append(Check(Topic.ENERGY_OF_SAMPLES, what, "J", stated_j, energy.value, energy.how))
         checks += _check_energy(export, file, row, stated_j)
@@ -229,7 +229,7 @@ def _add_samples(folder: Folder, row: Row, export: Json) -> Row:
         duration_s=length_s,
         boards=len(series),
         energy_j=energy,
-        mean_power_w=energy.value / length_s,
+        mean_power_w=energy.value / length_s if energy else None,
         checks=tuple(checks),
         traces=summed.traces,
         remarks=(*row.remarks, *remarks),

@@ -43,7 +43,7 @@ def read(folder: Folder, name: str) -> Iterator[Row]:
             within = min(max(rate, least), most)
             how = "the least and the highest epoch"
             checks.append(
-                Check(Topic.CLAIM, "rate", "items/s", rate, within, how, by_construction=True)
+                Check(Topic.RATE, "rate", "items/s", rate, within, how, by_construction=True)
             )
         yield Row(
             source="hpc-ai-perf-bench",
@@ -60,6 +60,7 @@ def read(folder: Folder, name: str) -> Iterator[Row]:
             if rate
             else None,
             cap_w=cap_w,
+            max_board_w=take_number(cells, "hw_max_power_watts", name, place),
             flops_per_item=flops,
             checks=tuple(checks),
             silent=(f"{place}: avg_gpu_power_watts is 0",) if board_w == 0 else (),

@@ -259,7 +259,7 @@ def _add_samples(folder: Folder, row: Row, metrics: Json) -> Row:
     series = read_samples(folder, name)
     summed = integrate(series, (start_s, end_s))
     checks = list(row.checks)
-    if row.energy_j:
+    if row.energy_j and summed.figure:
         how = "the trapezoid of the samples"
         stated_j, computed_j = row.energy_j.value, summed.energy_j
         what = "total_gpu_energy_j"

@@ -8,13 +8,11 @@ whatever `timezone` the director states.
 import re
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime
 from hashlib import sha1
 
-import numpy as np
-
 from checker.audit.folder import Folder, Json, UnreadableError, parse_object, take_number
-from checker.audit.series import Series, make_series, make_trace
+from checker.audit.ptd import parse_time, read_power_log
+from checker.audit.series import make_trace
 from rules.audit.row import Basis, Check, Figure, FileHash, Row, Scope, Topic
 from rules.metrics.power.window import WindowEnergy, find_clock_shift, integrate_window
 
@@ -22,7 +20,6 @@ TITLE = "MLPerf inference (mlperf_log_detail.txt, spl.txt)"
 DETAIL, SUMMARY, POWER_LOG = "mlperf_log_detail.txt", "mlperf_log_summary.txt", "spl.txt"
 RECORDS = ("server.json", "client.json")
 _TOKEN = ":::MLLOG"
-_TIME_FORMAT = "%m-%d-%Y %H:%M:%S.%f"
 _RATES = (
     "result_samples_per_second",
     "result_completed_samples_per_sec",
@@ -33,8 +30,7 @@ _SUMMARY_RATE = re.compile(
     r"^(Samples per second|Completed samples per second|QPS w/ loadgen overhead) *: *(\S+)", re.M
 )
 _OTHER_SESSION = "ranging"
-_CHANNEL_TOLERANCE = 0.005
-_RATE_TOLERANCE = 0.02
+_RATE_TOLERANCE = 0.01
 """The window of the power begins and ends some ms beside that of LoadGen, and holds the tail of the
 last queries."""
 _LATENCY_TOLERANCE = 0.1
@@ -101,20 +97,10 @@ def _read_window(values: Json, file: str) -> tuple[float, float] | None:
     texts = values.get("power_begin"), values.get("power_end")
     if None in texts:
         return None
-    start_s, end_s = (_parse_time(str(text), file, "power_begin or power_end") for text in texts)
+    start_s, end_s = (parse_time(str(text), file, "power_begin or power_end") for text in texts)
     if not end_s > start_s:
         raise UnreadableError(file, "power_end is not after power_begin; restore both lines")
     return start_s, end_s
-
-
-def _parse_time(text: str, file: str, place: str) -> float:
-    try:
-        whole = text if "." in text else f"{text}.0"
-        return datetime.strptime(whole, _TIME_FORMAT).replace(tzinfo=UTC).timestamp()
-    except ValueError:
-        raise UnreadableError(
-            file, f"{place}: {text[:40]!r} is no time such as 08-01-2025 00:39:24.362; restore it"
-        ) from None
 
 
 def _count_items(
@@ -170,7 +156,7 @@ def _add_power(folder: Folder, row: Row, values: Json, window: tuple[float, floa
     if not folder.has(POWER_LOG) or window is None:
         lacking = "power log (spl.txt)" if window else "power_begin and power_end"
         return replace(row, missing=(lacking, *row.missing))
-    series, checks = read_power_log(folder)
+    series, checks = read_power_log(folder, POWER_LOG)
     shift_s = find_clock_shift(*series.span, *window)
     part = integrate_window(series.times_s + shift_s, series.power_w, *window)
     if not part.readings:
@@ -208,52 +194,6 @@ def _describe_tokens(values: Json, file: str, mean_w: float) -> Iterator[str]:
     for key in _TOKEN_RATES:
         if rate := take_number(values, key, file):
             yield f"mean power / {key}: {mean_w / rate:.6g} J per token, from a stated rate"
-
-
-def read_power_log(folder: Folder) -> tuple[Series, tuple[Check, ...]]:
-    """The readings of PTDaemon's log, and the check that its channels add up."""
-    actual = folder.locate(POWER_LOG)
-    readings: list[tuple[float, float]] = []
-    channels_w = 0.0
-    total_w = 0.0
-    for number, line in enumerate(folder.read_text(POWER_LOG).splitlines(), 1):
-        cells = line.split(",")
-        if cells[0] != "Time":
-            continue
-        place = f"line {number}"
-        fields = dict(zip(cells[:12:2], cells[1:12:2], strict=False))
-        power_w = take_number(fields, "Watts", actual, place)
-        if power_w is None:
-            raise UnreadableError(actual, f"{place} has no Watts; restore the line")
-        readings.append((_parse_time(fields["Time"], actual, place), power_w))
-        of_channels = [
-            take_number({"Watts": cells[i + 2]}, "Watts", actual, place) or 0.0
-            for i, cell in enumerate(cells[:-2])
-            if cell.startswith("Ch") and cell[2:].isdigit() and cells[i + 1] == "Watts"
-        ]
-        if of_channels:
-            channels_w += sum(of_channels)
-            total_w += power_w
-    if not readings:
-        raise UnreadableError(actual, "has no line of PTDaemon, such as Time,…,Watts,…")
-    checks = []
-    if total_w:
-        scale = 1 / len(readings)
-        checks.append(
-            Check(
-                Topic.PARTS,
-                "mean power of the whole log",
-                "W",
-                total_w * scale,
-                channels_w * scale,
-                "the sum of the channels",
-                tolerance=_CHANNEL_TOLERANCE,
-            )
-        )
-    series = make_series("spl.txt", readings)
-    if not bool(np.all(np.isfinite(series.times_s))):
-        raise UnreadableError(actual, "has times that are no numbers; restore the file")
-    return series, tuple(checks)
 
 
 def _read_hashes(folder: Folder) -> Iterator[FileHash]:

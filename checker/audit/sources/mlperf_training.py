@@ -29,6 +29,17 @@ _POWER = re.compile(r"(?P<side>.*?)(?P<kind>node|sw)_(?P<number>\d+)\.txt")
 _TOKEN = ":::MLLOG"
 _READINGS = frozenset({"power_reading", "interconnect_power_est"})
 _START, _STOP = "power_measurement_start", "power_measurement_stop"
+_BOARDS = re.compile(r"(?:(?<!\d)(\d)x|x(\d))((?:GB|GH|MI|[ABHV])\d{2,3}X?)(?![\dA-Z])")
+_MIN_FLOPS = {
+    # The U-Net of Stable Diffusion v2 on latents; forward pass and gradients.
+    "stable_diffusion": 2.409e12,
+    # 70 G parameters, forward pass and gradients of activations, sequences of 8192 tokens.
+    "llama2_70b_lora": 4 * 70e9 * 8192,
+    "resnet": 24.3e9,
+}
+"""Lower bounds of the operations per sample."""
+_NARROWEST = "fp8"
+"""The narrowest precision in which boards train."""
 _SCOPES = {"node": Scope.NODES, "sw": Scope.SWITCH}
 
 
@@ -204,14 +215,19 @@ def _add_power(
 ) -> Row:
     summed = integrate([log.series for log in logs], window)
     names = tuple(f"{prefix}{log.name}" for log in logs)
+    model = _BOARDS.search(row.system)
     is_node = kind == "node"
     return replace(
         row,
         place=f"{row.place} with {prefix}{side}{kind}_*",
         files=(*row.files, *names),
         scope=_SCOPES[kind],
+        board=model[3] if model and is_node else "",
+        boards=int(model[1] or model[2]) * len(logs) if model and is_node else None,
+        flops_per_item=_MIN_FLOPS.get(row.workload),
+        precision=_NARROWEST,
         energy_j=summed.figure,
-        mean_power_w=summed.mean_power_w,
+        mean_power_w=summed.mean_power_w if summed.figure else None,
         items=row.items if is_node else None,
         traces=summed.traces,
         unmatched_marks=tuple(fault for log in logs if (fault := log.marks_fault)),

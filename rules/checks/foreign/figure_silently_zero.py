@@ -1,7 +1,8 @@
-"""A quantity is zero that cannot be
+"""A quantity is zero or negative that cannot be
 
 ## What it does
-Looks for an energy of boards of 0 J over a time, and for readings of 0 W among others. Programs
+Looks for an energy of boards of 0 J over a time, for readings of 0 W among others, and for
+negative energy, power, duration and items. Programs
 write 0 where a board was not found or a reading failed.
 
 ## Why it is bad
@@ -29,6 +30,15 @@ RULE = AuditRule(__name__, "F110", Severity.ERROR, added="1.12.0")
 def check(row: Row) -> Iterator[Violation]:
     for quantity in row.silent:
         yield Violation(row.place, "", quantity, "a figure above 0, or none")
+    for name, value in (
+        ("energy", row.energy_j.value if row.energy_j else None),
+        ("energy per item", row.joules_per_item.value if row.joules_per_item else None),
+        ("items", row.items.value if row.items else None),
+        ("mean power", row.mean_power_w),
+        ("duration", row.duration_s),
+    ):
+        if value is not None and value < 0:
+            yield Violation(row.place, "", f"{name}: {value:.6g}", "a figure above 0")
     for trace in row.traces:
         if trace.zero_readings:
             yield Violation(

@@ -2,8 +2,8 @@
 
 ## What it does
 Compares the mean power per board with the highest power limit of the board, times 1.05, and single
-readings with this limit, times 1.5. Only for boards of the rule book, and only where the power is
-that of boards alone.
+readings with this limit, times 1.5. For boards that the rule book does not have, the limit is that
+which the source states, or else twice that of the strongest board that the rule book has.
 
 ## Why it is bad
 No board draws so much. The power is that of a node, or of more boards than stated, or its unit is
@@ -21,19 +21,23 @@ from collections.abc import Iterator
 
 from rules.audit.limits import find_limits
 from rules.audit.row import Row, Scope
+from rules.boards import BOARDS
 from rules.finding import Severity, Violation, format_count
 from rules.rule import AuditRule
 
 RULE = AuditRule(__name__, "F103", Severity.ERROR, added="1.12.0")
 MAX_MEAN_FACTOR = 1.05
 MAX_READING_FACTOR = 1.5
+UNKNOWN_BOARD_W = 2 * max(board.max_power_w for board in BOARDS if board.max_power_w is not None)
 
 
 @RULE.check
 def check(row: Row) -> Iterator[Violation]:
-    limits = find_limits(row.board) if row.board and row.scope == Scope.BOARDS else None
-    if limits is None or limits.max_power_w is None:
+    if row.scope != Scope.BOARDS:
         return
+    limits = find_limits(row.board) if row.board else None
+    known_w = limits.max_power_w if limits and limits.max_power_w is not None else row.max_board_w
+    limit_w = UNKNOWN_BOARD_W if known_w is None else known_w
     powers: list[tuple[str, float | None, int | None, float]] = [
         ("mean power", row.power_per_board_w, 1, MAX_MEAN_FACTOR)
     ]
@@ -46,11 +50,11 @@ def check(row: Row) -> Iterator[Violation]:
     for name, power_w, boards, factor in powers:
         if not boards or power_w is None:
             continue
-        most_w = boards * factor * limits.max_power_w
+        most_w = boards * factor * limit_w
         if power_w > most_w:
             yield Violation(
                 row.place,
                 "",
                 f"{name} of {format_count(boards, 'board')} {row.board}: {power_w:.6g} W",
-                f"at most {most_w:.6g} W, {factor:g} times the highest power limit",
+                f"at most {most_w:.6g} W, {factor:g} times the limit",
             )

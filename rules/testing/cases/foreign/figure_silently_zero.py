@@ -14,5 +14,10 @@ def board_not_found(row: Row) -> Row:
 
 
 @row_mutation(RULE)
+def negative_duration(row: Row) -> Row:
+    return replace(row, duration_s=-row.duration_s if row.duration_s else None)
+
+
+@row_mutation(RULE)
 def failed_readings_as_zero(row: Row) -> Row:
     return alter_trace(row, zero_readings=3)
