@@ -17,10 +17,12 @@ from rules.bundle_format.files import NotPlainError, open_plain
 
 _MIB = 2**20
 MAX_FILE_BYTES = 128 * _MIB
-MAX_TEXT_BYTES = 512 * _MIB
+MAX_TEXT_BYTES = 256 * _MIB
 """Unpacked."""
 MAX_JSON_BYTES = 64 * _MIB
-MAX_ROWS = 2_000_000
+MAX_ROWS = 1_000_000
+_MAX_KEPT = 256 * _MIB
+"""How many characters of files are kept for the next adapter."""
 MAX_FILES = 10_000
 """In one directory."""
 MAX_NUMBER = 1e30
@@ -101,12 +103,16 @@ class Folder:
         """The text of a file. Raises UnreadableError."""
         if name not in self._texts:
             try:
-                self._texts[name] = self.read_bytes(name, max_bytes).decode("utf-8-sig")
+                text = self.read_bytes(name, max_bytes).decode("utf-8-sig")
             except UnicodeDecodeError as error:
                 raise UnreadableError(
                     self.locate(name),
                     f"is no text in UTF-8 at byte {error.start}; restore the file",
                 ) from None
+            if sum(map(len, self._texts.values())) + len(text) > _MAX_KEPT:
+                self._texts.clear()
+                self._documents.clear()
+            self._texts[name] = text
         return self._texts[name]
 
     def read_head(self, name: str) -> str:

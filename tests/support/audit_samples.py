@@ -213,6 +213,19 @@ def write_aiperf(folder: Path) -> Path:
     return folder
 
 
+def write_aiperf_records(folder: Path, requests: int = 10) -> Path:
+    """Records of a warm-up, of a failed request and of requests with 100 output tokens each."""
+
+    def make(phase: str, error: object = None) -> str:
+        lengths = {"output_sequence_length": {"value": 100, "unit": "tokens"}}
+        record = {"metadata": {"benchmark_phase": phase}, "metrics": lengths, "error": error}
+        return json.dumps(record)
+
+    lines = [make("warmup"), make("profiling", {"code": 500}), *[make("profiling")] * requests]
+    (folder / "profile_export.jsonl").write_text("\n".join(lines) + "\n")
+    return folder
+
+
 def write_srt_slurm(folder: Path, with_window: bool = True) -> Path:
     """Two boards at 300 W for 20 s. The window has 10 s of them and 500 tokens."""
     rows = [

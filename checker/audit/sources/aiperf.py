@@ -5,8 +5,10 @@ mJ. The samples in gpu_telemetry_export.jsonl hold an energy counter, which is i
 window of the profiling phase.
 """
 
+import contextlib
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import numpy as np
 
@@ -27,14 +29,14 @@ from rules.metrics.power.window import counter_over_window
 
 TITLE = "AIPerf (profile_export_aiperf.json)"
 EXPORT, SAMPLES = "profile_export_aiperf.json", "gpu_telemetry_export.jsonl"
-PHASES = "phase_manifest.json"
+PHASES, RECORDS = "phase_manifest.json", "profile_export.jsonl"
 _PROFILING = "profiling"
 _POWER_KEYS = ("nvidia_power_usage", "gpu_power_usage", "amd_power_usage")
 _COUNTER_KEYS = ("nvidia_energy_consumption", "energy_consumption", "amd_energy_consumption")
 _VENDORS = ("nvidia_", "amd_", "")
 _J_PER_MJ = 1e6
-_COUNTER_TOLERANCE = 0.05
-"""Counter and power samples a third of a second apart differ by so much where load starts."""
+_COUNTER_TOLERANCE = 0.1
+"""Counter and power samples a third of a second apart differ by 3 % where load starts."""
 
 
 def find(folder: Folder) -> Iterator[str]:
@@ -49,6 +51,8 @@ def read(folder: Folder, name: str) -> Iterator[Row]:
     actual = folder.locate(name)
     duration_s = _take(export, "benchmark_duration", actual)
     tokens = _take(export, "total_osl", actual)
+    counted = _count_tokens(folder)
+    items = counted or (Figure(tokens, Basis.STATED, "total_osl") if tokens is not None else None)
     boards = list(_list_boards(export))
     failed = sum(
         int(take_number(error, "count", actual) or 0)
@@ -60,22 +64,25 @@ def read(folder: Folder, name: str) -> Iterator[Row]:
     row = Row(
         source="aiperf",
         place=actual,
-        files=(name, SAMPLES, PHASES),
+        files=(name, SAMPLES, PHASES, RECORDS),
         board=take_text(boards[0], "gpu_name") if boards else "",
         boards=len(boards) or None,
         unit="output token",
         duration_s=duration_s,
-        items=Figure(tokens, Basis.STATED, "total_osl") if tokens is not None else None,
+        items=items,
         mean_power_w=mean_w,
         items_per_s=_take(export, "output_token_throughput", actual),
-        checks=tuple(_check_tokens(export, actual, tokens)),
+        checks=tuple(_check_tokens(export, actual, tokens, counted)),
         silent=tuple(f"power of board {i}: 0 W" for i, w in enumerate(means) if w == 0),
         unfinished=_describe_unfinished(export, failed),
         missing=("power cap",),
         remarks=("tokens are those of AIPerf's tokenizer, not of the server",),
     )
-    has_samples = folder.has(SAMPLES) and folder.has(PHASES)
-    yield _add_samples(folder, row, export) if has_samples else _add_stated(row, export, actual)
+    window = _read_window(folder, export) if folder.has(SAMPLES) else None
+    if window is None:
+        yield _add_stated(row, export, actual)
+    else:
+        yield _add_samples(folder, row, export, window)
 
 
 def _take(export: Json, key: str, file: str) -> float | None:
@@ -113,7 +120,25 @@ def _describe_unfinished(export: Json, failed: int) -> str:
     return ", and ".join(texts)
 
 
-def _check_tokens(export: Json, file: str, tokens: float | None) -> Iterator[Check]:
+def _count_tokens(folder: Folder) -> Figure | None:
+    """The output tokens of the records of requests, None without such records."""
+    if not folder.has(RECORDS):
+        return None
+    actual = folder.locate(RECORDS)
+    lengths = []
+    for number, record in folder.read_json_lines(RECORDS):
+        is_profiling = take_object(record, "metadata").get("benchmark_phase") == _PROFILING
+        if is_profiling and not record.get("error"):
+            cell = take_object(take_object(record, "metrics"), "output_sequence_length")
+            lengths.append(take_number(cell, "value", actual, f"line {number}"))
+    known = [length for length in lengths if length is not None]
+    how = f"the lengths in {len(known)} records of requests"
+    return Figure(sum(known), Basis.LOG, how) if known else None
+
+
+def _check_tokens(
+    export: Json, file: str, tokens: float | None, counted: Figure | None
+) -> Iterator[Check]:
     """Tokens against length and rate. AIPerf computes all three from the same requests."""
     requests = _take(export, "request_count", file)
     length = _take(export, "output_sequence_length", file)
@@ -123,6 +148,8 @@ def _check_tokens(export: Json, file: str, tokens: float | None) -> Iterator[Che
     )
     if tokens is None:
         return
+    if counted:
+        yield Check(Topic.RATE, "total_osl", "tokens", tokens, counted.value, counted.how)
     if requests is not None and length is not None:
         how = "request_count x output_sequence_length"
         computed = requests * length
@@ -137,10 +164,14 @@ def _add_stated(row: Row, export: Json, file: str) -> Row:
     """The row with the energy that the export states, or mean power times duration."""
     stated_j = _take_vendor(export, "total_gpu_energy", file)
     lacking = ("samples", "window")
+    of_boards_j = _sum_counters(export, file)
+    how = "total_gpu_energy"
+    if stated_j is None and of_boards_j is not None:
+        stated_j, how = of_boards_j, "the energy counters of the telemetry"
     if stated_j is not None:
         checks = (*row.checks, *_check_energy(export, file, row, stated_j))
-        energy = Figure(stated_j, Basis.STATED, "total_gpu_energy")
-        silent = ("total_gpu_energy: 0 J",) if stated_j == 0 else ()
+        energy = Figure(stated_j, Basis.STATED, how)
+        silent = (f"{how}: 0 J",) if stated_j == 0 else ()
         return replace(
             row,
             energy_j=energy,
@@ -161,8 +192,30 @@ def _add_stated(row: Row, export: Json, file: str) -> Row:
     )
 
 
+def _sum_counters(export: Json, file: str) -> float | None:
+    """The rises of the energy counters of all boards in J, None if a board has none."""
+    energies_j = []
+    for board in _list_boards(export):
+        metrics = take_object(board, "metrics")
+        counter = next((take_object(metrics, k) for k in _COUNTER_KEYS if k in metrics), {})
+        # A counter whose lowest and highest reading are stated has no rise as its mean.
+        low, high = take_number(counter, "min", file), take_number(counter, "max", file)
+        rise = take_number(counter, "avg", file) if low is None or high is None else high - low
+        if rise is None:
+            return None
+        energies_j.append(_J_PER_MJ * rise)
+    return sum(energies_j) if energies_j else None
+
+
 def _check_energy(export: Json, file: str, row: Row, stated_j: float) -> Iterator[Check]:
     """The stated energy against what the export derives from it, in its other units."""
+    of_boards_j = _sum_counters(export, file)
+    if of_boards_j is not None:
+        yield Check(
+            *(Topic.PARTS, "energy of all boards", "J", stated_j, of_boards_j),
+            "the sum of their counters",
+            by_construction=True,
+        )
     per_token_mj = _take_vendor(export, "energy_per_output_token", file)
     if per_token_mj is not None and row.items and row.items.value:
         computed = 1e3 * stated_j / row.items.value
@@ -192,17 +245,20 @@ def _check_energy(export: Json, file: str, row: Row, stated_j: float) -> Iterato
         )
 
 
-def _add_samples(folder: Folder, row: Row, export: Json) -> Row:
+def _add_samples(folder: Folder, row: Row, export: Json, window: tuple[float, float]) -> Row:
     """The row recomputed from the energy counters of the samples."""
     file = row.place
-    window = _read_window(folder)
     series, counters = _read_samples(folder)
     summed = integrate(series, window)
     checks = list(row.checks)
     energy = summed.figure
     remarks = [f"from the power samples: {summed.energy_j:.8g} J"]
     if len(counters) == len(series):
-        rises = [counter_over_window(*counter, *window) for counter in counters.values()]
+        shift_s = summed.traces[0].shift_s
+        rises = [
+            counter_over_window(times_s + shift_s, counter_j, *window)
+            for times_s, counter_j in counters.values()
+        ]
         energy_j, low_j, high_j = (sum(values) for values in zip(*rises, strict=True))
         how = "energy counters, interpolated to the window"
         energy = Figure(energy_j, Basis.COUNTER, how, low_j, high_j)
@@ -236,8 +292,18 @@ def _add_samples(folder: Folder, row: Row, export: Json) -> Row:
     )
 
 
-def _read_window(folder: Folder) -> tuple[float, float]:
-    """Start and end of the profiling phase in unix s. Raises UnreadableError."""
+def _read_window(folder: Folder, export: Json) -> tuple[float, float] | None:
+    """Start and end of the profiling phase in unix s; without a manifest of phases those of the
+    export, which have no zone and are taken for UTC. None without either. Raises
+    UnreadableError."""
+    if not folder.has(PHASES):
+        texts = [take_text(export, key) for key in ("start_time", "end_time")]
+        with contextlib.suppress(ValueError):
+            start_s, end_s = (
+                datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp() for text in texts
+            )
+            return (start_s, end_s) if end_s > start_s else None
+        return None
     actual = folder.locate(PHASES)
     phases = [
         phase

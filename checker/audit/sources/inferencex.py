@@ -12,16 +12,13 @@ from dataclasses import replace
 from checker.audit.folder import (
     Folder,
     Json,
-    UnreadableError,
-    require_number,
     take_list,
     take_number,
     take_object,
     take_text,
 )
-from checker.audit.series import integrate
+from checker.audit.inferencex_bundle import add_bundle
 from checker.audit.sources.inferencex_ledger import compute_energy_j, count_tokens, find_record
-from checker.audit.sources.nvidia_smi import SAMPLES, read_samples
 from rules.audit.row import Basis, Check, Figure, Row, Topic
 
 TITLE = "InferenceX (aggregates, audit bundles, API rows)"
@@ -54,7 +51,7 @@ def read(folder: Folder, name: str) -> Iterator[Row]:
     metrics = take_object(document, "metrics") or document
     row = _judge(document, metrics, name)
     row = replace(row, checks=(*row.checks, *_check_ledger(folder, document, metrics, name)))
-    yield row if row.invalid_reasons else _add_samples(folder, row, metrics)
+    yield row if row.invalid_reasons else add_bundle(folder, row, {**document, **metrics})
 
 
 def _judge(point: Json, metrics: Json, name: str, place: str = "") -> Row:
@@ -63,15 +60,6 @@ def _judge(point: Json, metrics: Json, name: str, place: str = "") -> Row:
     def take(key: str) -> float | None:
         return take_number(metrics, key, name, place)
 
-    version = take(_VERSION_KEY)
-    if version != _KNOWN_VERSION:
-        raise UnreadableError(
-            name,
-            f"{_VERSION_KEY} is {version:g}; only version {_KNOWN_VERSION} has the power of "
-            "all boards"
-            if version is not None
-            else f"{place}: {_VERSION_KEY} is missing; restore the figure",
-        )
     model = take_text(point, "model")
     board = take_text(point, "hw") or take_text(point, "hardware")
     is_split = str(point.get("disagg", "")).lower() == "true"
@@ -88,9 +76,8 @@ def _judge(point: Json, metrics: Json, name: str, place: str = "") -> Row:
         flops_per_item=_bound_flops(model),
         missing=("samples", "window", "number of tokens", "power cap"),
     )
-    if take("power_valid") != 1:
-        reasons = [str(reason) for reason in take_list(point, "power_invalid_reasons")]
-        return replace(row, invalid_reasons=tuple(reasons) or ("power_valid is not 1",))
+    if reasons := _find_reasons(point, metrics, take(_VERSION_KEY)):
+        return replace(row, invalid_reasons=reasons)
     board_w, total_w = take("avg_power_w"), take("avg_total_gpu_power_w")
     energy_j, per_output = take("total_gpu_energy_j"), take("joules_per_output_token")
     boards = round(total_w / board_w) if total_w and board_w else None
@@ -121,6 +108,18 @@ def _judge(point: Json, metrics: Json, name: str, place: str = "") -> Row:
             "an output token carries the energy of reading the prompt too",
         ),
     )
+
+
+def _find_reasons(point: Json, metrics: Json, version: float | None) -> tuple[str, ...]:
+    """Why a point has no power; empty if it has."""
+    if version is None:
+        return ("the point has no power metrics",)
+    if version != _KNOWN_VERSION:
+        return (f"{_VERSION_KEY} is {version:g}: the power of one worker, not of all boards",)
+    if str(metrics.get("power_valid")).lower() in ("1", "1.0", "true"):
+        return ()
+    reasons = [str(reason) for reason in take_list(point, "power_invalid_reasons")]
+    return tuple(reasons) or ("power_valid is not 1",)
 
 
 def _bound_flops(model: str) -> float | None:
@@ -234,63 +233,3 @@ def _check_ledger(folder: Folder, point: Json, metrics: Json, name: str) -> Iter
     if stated is not None and tokens:
         how = f"energy / output tokens of {ledger}"
         yield Check(Topic.RATE, "joules_per_output_token", "J", stated, energy_j / tokens, how)
-
-
-def _find_validations(folder: Folder) -> list[Json]:
-    """The records of validation beside an aggregate."""
-    return [
-        document
-        for name in folder.names
-        if name.startswith("power_validation") and name.endswith(".json")
-        if (document := folder.peek_object(name)) is not None and "benchmark_window" in document
-    ]
-
-
-def _add_samples(folder: Folder, row: Row, metrics: Json) -> Row:
-    """The row recomputed from the samples of its audit bundle, where they lie beside it."""
-    records = _find_validations(folder)
-    names = [name for name in folder.names if SAMPLES.fullmatch(name)]
-    if len(records) != 1 or len(names) != 1:
-        return row
-    record, (name,) = records[0], names
-    window = take_object(record, "benchmark_window")
-    start_s = require_number(window, "start_time_unix", "power_validation")
-    end_s = require_number(window, "end_time_unix", "power_validation")
-    series = read_samples(folder, name)
-    summed = integrate(series, (start_s, end_s))
-    checks = list(row.checks)
-    if row.energy_j and summed.figure:
-        how = "the trapezoid of the samples"
-        stated_j, computed_j = row.energy_j.value, summed.energy_j
-        what = "total_gpu_energy_j"
-        checks.append(Check(Topic.ENERGY_OF_SAMPLES, what, "J", stated_j, computed_j, how))
-    per_board = take_object(record, "per_gpu_energy_j")
-    for item, part in zip(series, summed.parts, strict=True):
-        stated = take_number(per_board, item.label.removeprefix("board "), "power_validation")
-        if stated is not None:
-            what = f"per_gpu_energy_j of {item.label}"
-            how = "the trapezoid of its samples"
-            checks.append(Check(Topic.ENERGY_OF_SAMPLES, what, "J", stated, part.energy_j, how))
-    expected = take_number(record, "expected_gpu_count", "power_validation")
-    if expected is not None:
-        how = "boards with samples"
-        checks.append(
-            Check(Topic.COUNT, "expected_gpu_count", "boards", expected, len(series), how)
-        )
-    items = row.items
-    if row.items_per_s is not None:
-        how = "stated rate x window"
-        items = Figure(row.items_per_s * (end_s - start_s), Basis.DERIVED, how)
-    return replace(
-        row,
-        files=(*row.files, name, *(n for n in folder.names if n.startswith("power_validation"))),
-        boards=len(series),
-        duration_s=end_s - start_s,
-        energy_j=summed.figure,
-        items=items,
-        joules_per_item=None if items else row.joules_per_item,
-        mean_power_w=summed.mean_power_w,
-        checks=tuple(checks),
-        traces=summed.traces,
-        missing=("number of tokens", "power cap"),
-    )

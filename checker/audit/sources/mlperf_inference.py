@@ -68,11 +68,9 @@ def read(folder: Folder, name: str) -> Iterator[Row]:
         items=items,
         items_per_s=rate,
         checks=checks,
-        invalid_reasons=(
-            (f"result_validity {values['result_validity']}",)
-            if values.get("result_validity", "VALID") != "VALID"
-            else ()
-        ),
+        unfinished=""
+        if values.get("result_validity", "VALID") == "VALID"
+        else f"result_validity is {values['result_validity']}",
         missing=("idle power", "power cap", "readings of the boards"),
         remarks=remarks,
     )

@@ -92,7 +92,7 @@ def read(folder: Folder, name: str) -> Iterator[Row]:
     start_s, stop_s = times_s.get("run_start"), times_s.get("run_stop")
     if start_s is None or stop_s is None or not stop_s > start_s:
         raise UnreadableError(actual, "has no run_start before a run_stop; restore both lines")
-    items = _count_items(values, actual)
+    items = _count_items(values, times_s, actual)
     status = take_object(values, "run_stop").get("status", "")
     row = Row(
         source="mlperf-training",
@@ -145,18 +145,22 @@ def _take_value(values: Json, key: str) -> str:
     return str(value) if value is not None else ""
 
 
-def _count_items(values: Json, file: str) -> Figure | None:
-    """The samples until run_stop, by the first of three ways that the log allows."""
+def _count_items(values: Json, times_s: dict[str, float], file: str) -> Figure | None:
+    """The samples until run_stop, by the first of four ways that the log allows."""
     stop = take_object(values, "run_stop")
     batch = take_number(take_object(values, "global_batch_size"), "value", file)
     train = take_number(take_object(values, "train_samples"), "value", file)
-    if (count := take_number(stop, "samples_count", file)) is not None:
+    if count := take_number(stop, "samples_count", file):
         return Figure(count, Basis.LOG, "samples_count of run_stop")
-    if (steps := take_number(stop, "step_num", file)) is not None and batch is not None:
+    if (steps := take_number(stop, "step_num", file)) and batch:
         return Figure(steps * batch, Basis.LOG, "step_num of run_stop x global_batch_size")
-    if (epochs := take_number(stop, "epoch_num", file)) is not None and train is not None:
+    if (epochs := take_number(stop, "epoch_num", file)) and train:
         how = "epoch_num of run_stop x train_samples, rounded"
         return Figure(float(round(epochs * train)), Basis.LOG, how)
+    for key in ("eval_stop", "eval_accuracy", "block_stop"):
+        count = take_number(take_object(values, key), "samples_count", file)
+        if count and times_s[key] <= times_s["run_stop"]:
+            return Figure(count, Basis.LOG, f"samples_count of the last {key}")
     return None
 
 

@@ -20,7 +20,7 @@ from rules.audit.row import Basis, Check, Figure, Row, Topic
 
 TITLE = "srt-slurm (manifest.json, samples.csv, windows/)"
 MANIFEST, SAMPLES, WINDOWS = "manifest.json", "samples.csv", "windows"
-_COLUMNS = {"timestamp_unix", "hostname", "gpu_index", "power_w"}
+_COLUMNS = {"timestamp_unix", "hostname", "power_w"}
 _COMPLETE = "complete"
 
 
@@ -82,7 +82,7 @@ def _read_series(folder: Folder) -> list[Series]:
         power_w = take_number(cells, "power_w", actual, place)
         if power_w is not None:
             time_s = require_number(cells, "timestamp_unix", actual, place)
-            board = cells["hostname"], cells["gpu_index"]
+            board = cells["hostname"], cells.get("gpu_index") or cells.get("gpu_uuid", "")
             by_board.setdefault(board, []).append((time_s, power_w))
     if not by_board:
         raise UnreadableError(actual, "has no samples; restore the file")
@@ -107,9 +107,12 @@ def _read_window(folder: Folder, windows: Folder, name: str, row: Row, series: l
         checks.append(Check(Topic.DURATION, "duration", "s", duration_s, end_s - start_s, how))
     result = _find_result(folder, window)
     tokens = take_number(result, "total_output_tokens", place)
+    status = take_text(window, "status")
+    is_finished = status in ("", _COMPLETE, "completed", "success")
     return replace(
         row,
         place=place,
+        unfinished=row.unfinished if is_finished else f"the status of the window is {status!r}",
         files=(*row.files, place, name),
         workload=" conc ".join(
             filter(None, (take_text(window, "benchmark_type"), take_text(window, "concurrency")))
@@ -127,9 +130,14 @@ def _read_window(folder: Folder, windows: Folder, name: str, row: Row, series: l
 
 
 def _find_result(folder: Folder, window: Json) -> Json:
-    """The result of the benchmark, if it lies in the folder or above it."""
-    name = take_text(window, "result_path").split("/")[-1]
-    for place in (folder, folder.open("..")):
-        if name and place.has(name):
-            return place.peek_object(name) or {}
+    """The result of the benchmark: below the folder or the one above it, as the window says, or of
+    that name in either."""
+    parts = take_text(window, "result_path").split("/")
+    inner = "/".join(parts[:-1])
+    if not parts[-1] or ".." in parts or parts[0] == "":
+        return {}
+    for place in (folder.open(".."), folder):
+        for directory in dict.fromkeys((inner, ".")):
+            if place.open(directory).has(parts[-1]):
+                return place.open(directory).peek_object(parts[-1]) or {}
     return {}

@@ -1,7 +1,7 @@
 """Part of the energy is that of work that does not count
 
 ## What it does
-Looks for a cancelled run and for failed requests in the source.
+Looks for a cancelled run, for failed requests, and for a run that its own program calls not valid.
 
 ## Why it is bad
 The energy of failed or cancelled requests is in the joules, and their tokens are not among the

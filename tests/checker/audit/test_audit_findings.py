@@ -9,6 +9,7 @@ from support.audit_samples import (
     START_S,
     change_json,
     write_aiperf,
+    write_aiperf_records,
     write_codecarbon,
     write_inference,
     write_inferencex,
@@ -195,6 +196,20 @@ def alter_tiny(folder: Path) -> None:
     replace_text(folder / "results.txt", "104000.0 uJ", "96000.0 uJ")
 
 
+def overstate_tokens_of_the_window(folder: Path) -> None:
+    write_inferencex(folder)
+
+    def change(record: dict[str, Any]) -> None:
+        record["benchmark_window"].update(total_output_tokens=2400, completed=10)
+
+    change_json(folder / "power_validation.json", change)
+
+
+def lose_records(folder: Path) -> None:
+    write_aiperf(folder)
+    write_aiperf_records(folder, requests=9)
+
+
 CONTRADICTIONS: dict[str, tuple[Tamper, set[str]]] = {
     "readings lowered": (scale_power_log, {"F114", "F108"}),
     "readings lowered, records removed": (scale_power_log_without_records, {"F108"}),
@@ -202,12 +217,14 @@ CONTRADICTIONS: dict[str, tuple[Tamper, set[str]]] = {
     "queries overstated": (overstate_queries, {"F105"}),
     "readings of zero": (fail_readings, {"F110"}),
     "rate of all boards": (alter_point(output_tput_per_gpu=200.0), {"F105"}),
-    "stated energy": (alter_point(total_gpu_energy_j=9000.0), {"F101"}),
-    "power of another board count": (alter_point(avg_total_gpu_power_w=1250.0), {"F116"}),
+    "stated energy": (alter_point(total_gpu_energy_j=9000.0), {"F101", "F104"}),
+    "power of another board count": (alter_point(avg_total_gpu_power_w=1250.0), {"F104", "F116"}),
     "samples": (alter_samples, {"F101"}),
     "energy of one board": (alter_board_energy, {"F101"}),
     "window moved beyond the samples": (move_window_of_the_bundle, {"F102"}),
     "energy with warm-up": (overstate_aiperf, {"F101"}),
+    "tokens of the window": (overstate_tokens_of_the_window, {"F105"}),
+    "records of requests lost": (lose_records, {"F105"}),
     "duration": (stretch_duration, {"F115"}),
     "board without samples": (forget_a_board, {"F116"}),
     "energy per token lowered": (alter_configuration(energy_per_token_joules=0.2), {"F105"}),

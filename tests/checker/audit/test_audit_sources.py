@@ -3,12 +3,14 @@
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.audit_samples import (
     WRITERS,
     change_json,
     write_aiperf,
+    write_aiperf_records,
     write_codecarbon,
     write_inference,
     write_inferencex,
@@ -209,6 +211,103 @@ def test_power_that_its_source_rejects_has_no_energy(tmp_path: Path) -> None:
     item = audit_one(tmp_path)
     assert (item.grade, item.row.energy_j, item.row.items) == (Grade.REFUSED, None, None)
     assert [finding.found for finding in item.findings] == ["telemetry_file_missing"]
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        ({"power_metric_schema_version": 1}, "power_metric_schema_version is 1"),
+        ({"power_metric_schema_version": None}, "the point has no power metrics"),
+        ({"power_valid": 0}, "power_valid is not 1"),
+    ],
+)
+def test_point_without_power_of_all_boards_is_refused(
+    values: dict[str, object], reason: str, tmp_path: Path
+) -> None:
+    write_inferencex(tmp_path)
+    change_json(tmp_path / "agg_point.json", lambda point: point.update(values))
+    item = audit_one(tmp_path)
+    assert (item.grade, item.row.energy_j) == (Grade.REFUSED, None)
+    assert item.row.invalid_reasons[0].startswith(reason)
+
+
+def test_bundle_that_its_validation_rejects_is_refused(tmp_path: Path) -> None:
+    write_inferencex(tmp_path)
+    change_json(tmp_path / "power_validation.json", lambda record: record.update(power_valid=False))
+    item = audit_one(tmp_path)
+    assert (item.grade, item.row.energy_j, item.row.items) == (Grade.REFUSED, None, None)
+
+
+def test_tokens_of_the_window_count(tmp_path: Path) -> None:
+    write_inferencex(tmp_path)
+
+    def change(record: dict[str, dict[str, int]]) -> None:
+        record["benchmark_window"]["total_output_tokens"] = 2000
+
+    change_json(tmp_path / "power_validation.json", change)
+    item = audit_one(tmp_path)
+    assert (item.grade, grade_items(item.row)) == (Grade.RECOMPUTED, Grade.CONSISTENT)
+    assert item.row.items is not None and item.row.items.basis == Basis.STATED
+
+
+def test_samples_of_amd_smi_are_read(tmp_path: Path) -> None:
+    rows = "\n".join(f"{1_700_000_000 + s},{gpu},250" for s in range(5) for gpu in range(2))
+    (tmp_path / "gpu_metrics.csv").write_text(f"timestamp,gpu,socket_power\n{rows}\n")
+    row = audit_one(tmp_path).row
+    assert row.boards == 2
+    assert row.energy_j is not None and row.energy_j.value == pytest.approx(2000.0)
+
+
+def test_records_of_requests_give_the_items(tmp_path: Path) -> None:
+    write_aiperf_records(write_aiperf(tmp_path))
+    item = audit_one(tmp_path)
+    assert (item.grade, grade_items(item.row)) == (Grade.RECOMPUTED, Grade.RECOMPUTED)
+    assert item.row.items is not None and item.row.items.value == 1000
+
+
+def test_window_without_phases_is_that_of_the_export(tmp_path: Path) -> None:
+    """Its times have no zone, and the samples are in unix time."""
+    write_aiperf(tmp_path)
+    (tmp_path / "phase_manifest.json").unlink()
+    times = {"start_time": "2026-03-02T12:00:00.000", "end_time": "2026-03-02T12:00:10.000"}
+    change_json(tmp_path / "profile_export_aiperf.json", lambda export: export.update(times))
+    row = audit_one(tmp_path).row
+    assert row.energy_j is not None and row.energy_j.value == pytest.approx(8000.0)
+    assert {trace.shift_s for trace in row.traces} == {7200.0}
+
+
+def test_energy_of_boards_stands_for_a_missing_total(tmp_path: Path) -> None:
+    write_aiperf(tmp_path)
+    (tmp_path / "gpu_telemetry_export.jsonl").unlink()
+
+    def change(export: dict[str, Any]) -> None:
+        del export["nvidia_total_gpu_energy"]
+        for board in export["telemetry_data"]["endpoints"]["node:9400"]["gpus"].values():
+            board["metrics"]["nvidia_energy_consumption"] = {"unit": "MJ", "avg": 0.004}
+
+    change_json(tmp_path / "profile_export_aiperf.json", change)
+    item = audit_one(tmp_path)
+    assert item.grade == Grade.CLAIMED
+    assert item.row.energy_j is not None and item.row.energy_j.value == pytest.approx(8000.0)
+
+
+def test_result_of_a_window_is_found_beside_the_folder(tmp_path: Path) -> None:
+    write_srt_slurm(tmp_path / "power")
+    (tmp_path / "results").mkdir()
+    shutil.move(tmp_path / "power" / "result.json", tmp_path / "results" / "result.json")
+    row = audit_one(tmp_path).row
+    assert row.items is not None and row.items.value == 500
+
+
+def test_result_of_a_window_is_not_sought_elsewhere(tmp_path: Path) -> None:
+    write_srt_slurm(tmp_path / "a" / "power")
+    shutil.move(tmp_path / "a" / "power" / "result.json", tmp_path / "result.json")
+    for path in ("../../result.json", str(tmp_path / "result.json")):
+        change_json(
+            tmp_path / "a" / "power" / "windows" / "window_0.json",
+            lambda window, path=path: window.update(result_path=path),
+        )
+        assert audit_one(tmp_path).row.items is None
 
 
 def test_srt_slurm_without_windows_has_the_energy_of_its_samples(tmp_path: Path) -> None:
