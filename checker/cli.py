@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 COMMANDS = {
     "explain": ("checker.commands:explain", "print the page of a rule"),
     "rules": ("checker.commands:rules", "list the rules"),
+    "audit": ("checker.audit.cli:audit", "grade the evidence of other programs"),
     "verify": ("checker.trust.cli:verify", "verify integrity and signatures only"),
     "review": ("checker.trust.cli:review", "judge a bundle and sign the findings"),
     "waive": ("checker.trust.cli:waive", "sign that a rule is waived for some bundles"),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import rules.checks
 from rules.finding import Finding
-from rules.rule import BundleRule, FormRule, RoundRule, Rule, StudyRoundRule, StudyRule
+from rules.rule import AuditRule, BundleRule, FormRule, RoundRule, Rule, StudyRoundRule, StudyRule
 
 if TYPE_CHECKING:  # the pages of rules are shown without NumPy, which takes 0.1 s to load
     from rules.views import AnyBundle
@@ -53,6 +53,11 @@ def round_rules() -> tuple[RoundRule, ...]:
 def study_round_rules() -> tuple[StudyRoundRule, ...]:
     """The rules across the studies of a round, sorted by id."""
     return tuple(rule for rule in rules_by_id().values() if isinstance(rule, StudyRoundRule))
+
+
+def audit_rules() -> tuple[AuditRule, ...]:
+    """The rules on one result of another program, sorted by id."""
+    return tuple(rule for rule in rules_by_id().values() if isinstance(rule, AuditRule))
 
 
 def is_form_finding(finding: Finding) -> bool:

@@ -6,6 +6,8 @@ one of these kinds:
 
 - A `BundleRule` looks at the bundle of one run. Its function is marked with `@RULE.check`.
 - A `StudyRule` looks at the bundle of one study. Its function is marked with `@RULE.check`.
+- An `AuditRule` looks at one result of another program, as a `Row`. Its function is marked with
+  `@RULE.check`.
 - A `FormRule` reports problems that occur while a bundle is read. It has no function: the reader
   raises the problem with the id of the rule (`rules/rule_ids.py`).
 - A `RoundRule` looks at all runs of a round that passed, each as a `RunSummary`, and a
@@ -26,7 +28,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 from rules.finding import Finding, Severity, Violation
 
 if TYPE_CHECKING:  # the pages of rules are shown without NumPy, which takes 0.1 s to load
-    from rules.bundle import Bundle  # noqa: F401  # the parameter of a base class below
+    from rules.audit.row import Row  # noqa: F401  # the parameter of a base class below
+    from rules.bundle import Bundle  # noqa: F401
     from rules.run_summary import RunSummary  # noqa: F401
     from rules.studies.bundle import StudyBundle  # noqa: F401
     from rules.summaries.study_summary import StudySummary  # noqa: F401
@@ -45,12 +48,15 @@ FAMILIES = {
     "N": "Node power",
     "Y": "Studies of models",
     "X": "Across the bundles of a submission",
+    "F": "Evidence of other programs",
 }
 """By the first letter of an id, in the order in which they are listed."""
 STANDINGS = ("closed", "open", "control", "demo")
 """The standings of runs."""
 STUDY_STANDING = "study"
 """The standing of every study."""
+AUDIT_STANDING = "audit"
+"""The standing of every result of another program."""
 BUNDLE_STANDINGS = (*STANDINGS, STUDY_STANDING)
 MAX_FINDINGS = 10
 """How many findings of one rule on one bundle are listed."""
@@ -166,6 +172,14 @@ class StudyRule(EvidenceRule["StudyBundle"]):
     holds."""
 
     standings: tuple[str, ...] = (STUDY_STANDING, "demo")
+
+
+@dataclass
+class AuditRule(EvidenceRule["Row"]):
+    """A rule on one result of another program. It judges no bundle, and no waiver lifts it."""
+
+    standings: tuple[str, ...] = (AUDIT_STANDING,)
+    waivable: bool = field(default=False, init=False)
 
 
 @dataclass

@@ -1,8 +1,9 @@
 """Cases: ways to alter good bundles that a rule must find.
 
 A file in `rules/testing/cases/FAMILY/` marks its functions with `@mutation(RULE, ...)`,
-`@study_mutation(RULE, ...)`, `@tampering(RULE, ...)`, `@pairing(RULE, ...)` or
-`@study_pairing(RULE, ...)`. Only tests import these files, and the wheel does not contain them.
+`@study_mutation(RULE, ...)`, `@row_mutation(RULE, ...)`, `@tampering(RULE, ...)`,
+`@pairing(RULE, ...)` or `@study_pairing(RULE, ...)`. Only tests import these files, and the wheel
+does not contain them.
 """
 
 import importlib
@@ -12,11 +13,13 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from rules.audit.row import Row
 from rules.rule import Rule
 from rules.testing.frames import EvidenceFrames, StudyFrames
 
 Mutate = Callable[[EvidenceFrames], None]
 MutateStudy = Callable[[StudyFrames], None]
+MutateRow = Callable[[Row], Row]
 Tamper = Callable[[Path], None]
 Pair = Callable[[EvidenceFrames, EvidenceFrames], None]
 PairStudies = Callable[[StudyFrames, StudyFrames], None]
@@ -52,6 +55,15 @@ class StudyMutation:
     """Whether the stated figures are computed again from the altered evidence."""
     sessions: int
     """How many sessions the good study has."""
+
+
+@dataclass(frozen=True)
+class RowMutation:
+    """One way to alter a good row of another program's evidence."""
+
+    name: str
+    apply: MutateRow
+    also_reported: frozenset[str]
 
 
 @dataclass(frozen=True)
@@ -94,7 +106,7 @@ class StudyPairing:
     which one was first."""
 
 
-Case = Mutation | StudyMutation | Tampering | Pairing | StudyPairing
+Case = Mutation | StudyMutation | RowMutation | Tampering | Pairing | StudyPairing
 _CASES: dict[str, list[Case]] = {}
 
 
@@ -123,6 +135,16 @@ def study_mutation(
     def mark(function: MutateStudy) -> MutateStudy:
         rule_ids = frozenset(also_reported)
         _add(rule, StudyMutation(function.__name__, function, rule_ids, rederive, sessions))
+        return function
+
+    return mark
+
+
+def row_mutation(rule: Rule, *also_reported: str) -> Callable[[MutateRow], MutateRow]:
+    """Mark a function that alters a good row, which it returns."""
+
+    def mark(function: MutateRow) -> MutateRow:
+        _add(rule, RowMutation(function.__name__, function, frozenset(also_reported)))
         return function
 
     return mark
@@ -171,7 +193,7 @@ def study_pairing(
 def cases_of(rule: Rule) -> Sequence[Case]:
     """The cases of a rule, in the order of its file: mutations, tamperings, pairings."""
     _load_cases()
-    kinds = (Mutation, StudyMutation, Tampering, Pairing, StudyPairing)
+    kinds = (Mutation, StudyMutation, RowMutation, Tampering, Pairing, StudyPairing)
     return sorted(_CASES.get(rule.id, []), key=lambda case: kinds.index(type(case)))
 
 

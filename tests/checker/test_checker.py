@@ -269,7 +269,7 @@ def test_guide_for_reviewers_names_commands_and_options_that_exist() -> None:
         "submissions"
     } == COMMANDS.keys() - {
         # Not steps of the session that the page shows.
-        *("explain", "rules", "request", "commit", "challenge"),
+        *("explain", "rules", "audit", "request", "commit", "challenge"),
     }
     options = {
         p

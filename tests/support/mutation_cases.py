@@ -19,18 +19,20 @@ from support.bundles import make_other_run, rederive
 from checker.engine import judge, judge_all
 from rules.bundle_format.files import read_files
 from rules.metrics.run import MetricsError
-from rules.registry import rules_by_id
+from rules.registry import audit_rules, rules_by_id
 from rules.rule import Rule
 from rules.testing.case import Case as Alteration
 from rules.testing.case import (
     Mutation,
     Pairing,
+    RowMutation,
     StudyMutation,
     StudyPairing,
     Tampering,
     cases_of,
 )
 from rules.testing.frames import EvidenceFrames, read_frames
+from rules.testing.rows import make_good_row
 from rules.testing.studies import make_study_frames, state_figures
 from rules.testing.tampering import add_challenge, describe_original
 
@@ -63,7 +65,7 @@ class Case:
     def is_judged_alone(self) -> bool:
         """Whether the bundle is judged by itself, with the keyring as it is. Otherwise the case
         needs a round of its own, which it may alter."""
-        return isinstance(self.alteration, Mutation | StudyMutation)
+        return isinstance(self.alteration, Mutation | StudyMutation | RowMutation)
 
     def find_difference(self, submissions: Submissions) -> str:
         """The rules that report the bundle unexpectedly and the rules that miss it. Empty if the
@@ -72,6 +74,8 @@ class Case:
             return self._judge_mutation(self.alteration, submissions)
         if isinstance(self.alteration, StudyMutation):
             return self._judge_study_mutation(self.alteration, submissions)
+        if isinstance(self.alteration, RowMutation):
+            return self._judge_row_mutation(self.alteration)
         if isinstance(self.alteration, Tampering):
             return self._judge_tampering(self.alteration, submissions)
         if isinstance(self.alteration, StudyPairing):
@@ -110,6 +114,11 @@ class Case:
             with contextlib.suppress(MetricsError):
                 state_figures(study)
         reported = {f.rule for f in judge(submissions.add_study(study)).findings}
+        return _describe_difference(reported, self._expected_rules)
+
+    def _judge_row_mutation(self, mutation: RowMutation) -> str:
+        row = mutation.apply(make_good_row())
+        reported = {finding.rule for rule in audit_rules() for finding in rule.judge(row)}
         return _describe_difference(reported, self._expected_rules)
 
     def _judge_tampering(self, tampering: Tampering, submissions: Submissions) -> str:
@@ -180,7 +189,7 @@ def list_cases() -> Iterator[Case]:
     for rule in rules_by_id().values():
         for alteration in cases_of(rule):
             origins: tuple[Path | None, ...] = (None, TRAINING_BUNDLE)
-            if isinstance(alteration, StudyMutation | StudyPairing | Tampering):
+            if isinstance(alteration, StudyMutation | RowMutation | StudyPairing | Tampering):
                 origins = (None,)
             elif isinstance(alteration, Mutation) and alteration.serving:
                 origins = (None, SERVING_BUNDLE)

@@ -1,0 +1,1 @@
+"""`bench-check audit`: other people's evidence, judged like our own."""

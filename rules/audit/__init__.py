@@ -1,0 +1,1 @@
+"""Evidence of other programs as rows: what a row holds, and how rules grade it."""

@@ -1,0 +1,1 @@
+"""Rules on the evidence of other programs."""
