@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from checker import CheckerError
+from checker.judging.judgement import Judgement
+from checker.judging.verdict_cache import Reading, VerdictCache
 from checker.trust.acceptance_log import parse_version
 from checker.trust.authority import SUBMISSION_PREFIX, check_published_location
 from checker.trust.bundle_trust import Trust, establish_trust
@@ -26,6 +28,7 @@ from rules.finding import Finding, Problem, Severity
 from rules.registry import (
     bundle_rules,
     form_rules,
+    is_form_finding,
     judge_form,
     round_rules,
     rules_by_id,
@@ -33,7 +36,7 @@ from rules.registry import (
     study_rules,
 )
 from rules.rule import BundleRule, FormRule, Rule, StudyRule
-from rules.run_summary import RunSummary, summarize
+from rules.run_summary import RunSummary, attribute, summarize
 from rules.studies.bundle import StudyBundle
 from rules.studies.published import PublishedStudy, parse_published_study
 from rules.studies.trends.reader import parse_trends_study
@@ -64,6 +67,9 @@ class JudgeOptions:
     it when making a bundle."""
     keep: Callable[[AnyBundle], object] | None = None
     """Called with each bundle that passed; `Verdict.kept` holds what it returns."""
+    cache: VerdictCache | None = None
+    """What earlier checks found; its salt takes the place of `salt`. None to judge all bundles
+    anew. There must be none with `keep`, which needs the evidence."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +80,8 @@ class JudgedBundle:
     summary: RunSummary | StudySummary | None = None
     """What the rules across bundles see; None if the bundle was refused or has no evidence."""
     trust: Trust = field(default_factory=Trust)
+    is_reused: bool = False
+    """Whether an earlier check judged the evidence."""
 
 
 @dataclass
@@ -81,6 +89,10 @@ class _OpenBundle:
     """A bundle that is being judged."""
 
     bundle: AnyBundle
+    """Without evidence if the cache has judged it."""
+    judgement: Judgement
+    """Without findings and summary, unless the cache has judged it."""
+    reading: Reading
     trust: Trust
     rules: frozenset[str]
     """The ids of the rules to run on it."""
@@ -89,6 +101,11 @@ class _OpenBundle:
     has_signature: bool
     """Whether it holds a signature of a submitter, good or not."""
     findings: list[Finding] = field(default_factory=list)
+
+    @property
+    def is_reused(self) -> bool:
+        """Whether the cache has judged it."""
+        return self.reading.judgement is not None
 
 
 def judge_bundles(roots: Mapping[Path, Path], options: JudgeOptions) -> list[JudgedBundle]:
@@ -176,15 +193,23 @@ def judge_problems(path: Path, standing: str | None, problems: Sequence[Problem]
 
 
 def _open_bundle(path: Path, root: Path, options: JudgeOptions) -> _OpenBundle:
-    files = read_files(path)
-    problems = [*files.problems, *find_manifest_problems(files)]
-    bundle = open_view(path, files, problems, options.evidence)
+    reading = options.cache.read(path) if options.cache else Reading(read_files(path))
+    files, judgement = reading.files, reading.judgement
+    bundle: AnyBundle
+    if judgement:
+        bundle = Bundle(path, judgement.problems, None)
+    else:
+        problems = [*files.problems, *find_manifest_problems(files)]
+        bundle = open_view(path, files, problems, options.evidence)
+        judgement = _describe(bundle)
     manifest = files.contents.get(MANIFEST_FILE)
     trust = Trust(manifest_sha256=sha256(manifest).hexdigest() if manifest else "")
     if options.signed and manifest is not None:
-        main_file = files.kind.main_file
-        document = MainDocument(main_file, get_main_document(bundle)) if bundle.evidence else None
-        trust = establish_trust(path, files.contents, options.keyring, root, document)
+        has_evidence = judgement.standing is not None
+        document = MainDocument(files.kind.main_file, dict(judgement.stated))
+        trust = establish_trust(
+            path, files.contents, options.keyring, root, document if has_evidence else None
+        )
     bundle = replace(bundle, problems=(*bundle.problems, *trust.problems))
     # A problem is reported by the rule that it names. Without that rule it would be lost.
     if unowned := {p.rule for p in bundle.problems} - rules_by_id().keys():
@@ -194,7 +219,31 @@ def _open_bundle(path: Path, root: Path, options: JudgeOptions) -> _OpenBundle:
         tables = (part for part in vars(bundle.evidence).values() if isinstance(part, Table))
         size_bytes = sum(map(len, files.contents.values())) + _ROW_BYTES * sum(map(len, tables))
     has_signature = any(name.startswith(SUBMISSION_PREFIX) for name in files.contents)
-    return _OpenBundle(bundle, trust, _select_rules(bundle), size_bytes, has_signature)
+    needs_rules = not reading.judgement or bundle.problems
+    selected = _select_rules(bundle) if needs_rules else frozenset[str]()
+    return _OpenBundle(
+        bundle,
+        judgement,
+        reading,
+        trust,
+        selected,
+        size_bytes,
+        has_signature,
+        list(judgement.findings),
+    )
+
+
+def _describe(bundle: AnyBundle) -> Judgement:
+    """What a bundle states, before it is judged."""
+    has_evidence = bundle.evidence is not None
+    document = get_main_document(bundle) if has_evidence else {}
+    return Judgement(
+        is_study=isinstance(bundle, StudyBundle),
+        standing=bundle.standing if has_evidence else None,
+        judged_standing=bundle.judged_standing if has_evidence else None,
+        stated={name: text for name, text in document.items() if isinstance(text, str)},
+        problems=bundle.problems,
+    )
 
 
 def _select_rules(bundle: AnyBundle) -> frozenset[str]:
@@ -227,24 +276,27 @@ def _select_rules_for(
     return frozenset(rule.id for rule in (*on_form, *on_evidence))
 
 
-def _count_rules_on_evidence(bundle: AnyBundle) -> int:
-    """How many rules look at the evidence of a bundle, alone or beside others."""
-    if isinstance(bundle, StudyBundle):
+def _count_rules_on_evidence(of_study: bool) -> int:
+    """How many rules look at the evidence of a study or of a run, alone or beside others."""
+    if of_study:
         return len(study_rules()) + len(study_round_rules())
     return len(bundle_rules()) + len(round_rules())
 
 
 def _conclude(item: _OpenBundle, options: JudgeOptions) -> JudgedBundle:
     """Combine findings and trust into the verdict."""
-    bundle, trust = item.bundle, item.trust
-    has_evidence, withdrawal = bundle.evidence is not None, trust.withdrawal
+    bundle, trust, judgement = item.bundle, item.trust, item.judgement
+    has_evidence, withdrawal = judgement.standing is not None, trust.withdrawal
+    if item.is_reused and item.rules:
+        # Rules on form have reported after those on evidence.
+        item.findings.sort(key=lambda finding: finding.rule)
     verdict = Verdict(
         path=bundle.path,
-        standing=bundle.standing if has_evidence else None,
-        judged_standing=bundle.judged_standing if has_evidence else None,
+        standing=judgement.standing,
+        judged_standing=judgement.judged_standing,
         signer=trust.signer,
         findings=tuple(trust.settle(item.findings)),
-        rules_not_run=0 if has_evidence else _count_rules_on_evidence(bundle),
+        rules_not_run=0 if has_evidence else _count_rules_on_evidence(judgement.is_study),
         withdrawn=withdrawal.reason if withdrawal else "",
         withdrawn_by=withdrawal.withdrawn_by if withdrawal else "",
         withdrawn_at=withdrawal.withdrawn_at if withdrawal else "",
@@ -257,16 +309,12 @@ def _conclude(item: _OpenBundle, options: JudgeOptions) -> JudgedBundle:
     )
     # A waived error does not refuse a bundle: other bundles are still compared with it.
     is_refused = any(f.severity == Severity.ERROR and not f.waived for f in verdict.findings)
-    summary: RunSummary | StudySummary | None = None
-    if has_evidence and not is_refused:
-        identity = trust.signer, trust.manifest_sha256, options.salt
-        if isinstance(bundle, Bundle):
-            summary = summarize(bundle, *identity)
-        else:
-            summary = summarize_study(bundle, *identity)
+    if not item.is_reused:
+        judgement = _finish_judgement(item, options, is_refused)
+    summary = None if is_refused else judgement.summary
     if summary:
         summary = replace(
-            summary,
+            attribute(summary, bundle.path, trust.signer, trust.manifest_sha256),
             log_line=trust.log_line,
             committed_line=trust.committed_line,
             withdrawn=withdrawal is not None,
@@ -278,4 +326,29 @@ def _conclude(item: _OpenBundle, options: JudgeOptions) -> JudgedBundle:
     if options.keep and has_evidence and verdict.status == "pass":
         verdict = replace(verdict, kept=options.keep(bundle))
     # The verdict holds the problems as findings. Without them less is sent between processes.
-    return JudgedBundle(verdict, summary, replace(trust, problems=()))
+    return JudgedBundle(verdict, summary, replace(trust, problems=()), item.is_reused)
+
+
+def _finish_judgement(item: _OpenBundle, options: JudgeOptions, is_refused: bool) -> Judgement:
+    """The judgement with findings and summary, which the cache keeps."""
+    bundle, cache = item.bundle, options.cache
+    findings = tuple(f for f in item.findings if not is_form_finding(f))
+    judgement, may_be_kept = replace(item.judgement, findings=findings), True
+    # The cache needs a summary also where the trust in the bundle is what refuses it now.
+    if bundle.evidence is not None and (cache or not is_refused):
+        try:
+            salt = cache.salt if cache else options.salt
+            judgement = replace(judgement, summary=_summarize(bundle, salt))
+        except Exception:
+            if not is_refused:
+                raise
+            may_be_kept = False
+    if cache and may_be_kept:
+        cache.keep(bundle.path, item.reading, judgement)
+    return judgement
+
+
+def _summarize(bundle: AnyBundle, salt: int) -> RunSummary | StudySummary | None:
+    if isinstance(bundle, Bundle):
+        return summarize(bundle, salt=salt)
+    return summarize_study(bundle, salt=salt)
