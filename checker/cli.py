@@ -189,7 +189,7 @@ def check(
     if local and expected_head:
         raise click.UsageError("--expect-head: --local reads no LOG; leave one of the two out")
     if no_cache and verify_cache:
-        raise click.UsageError("--verify-cache: --no-cache reads no cache; leave one of the two out")
+        raise click.UsageError("--verify-cache: --no-cache reads none; leave one of the two out")
     unfixed = 0
     try:
         selection = parse_selection(select, ignore, baseline, local)

@@ -121,7 +121,9 @@ def judge_all(
 
 
 def _judge_targets(targets: Sequence[_Target], options: JudgeOptions) -> list[JudgedBundle]:
-    published = [JudgedBundle(judge_published(t.path)) for t in targets if t.is_published]
+    published = [
+        JudgedBundle(judge_published(t.path, options.cache)) for t in targets if t.is_published
+    ]
     bundles = {target.path: target.root for target in targets if not target.is_published}
     return published + judge_bundles(bundles, options)
 

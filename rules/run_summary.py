@@ -151,9 +151,7 @@ def summarize(
     )
 
 
-def attribute(
-    summary: Summary, path: Path, signer: str | None, manifest_sha256: str
-) -> Summary:
+def attribute(summary: Summary, path: Path, signer: str | None, manifest_sha256: str) -> Summary:
     """The summary as it is of a bundle with the same evidence in the directory `path`, with this
     signer and manifest."""
     center = find_center(path, signer)

@@ -170,21 +170,31 @@ def _or_failure(path: Path, action: Callable[[], _Result]) -> _Result | JudgedBu
         return JudgedBundle(Verdict(path, None, None, (finding,)))
 
 
-def judge_published(path: Path) -> Verdict:
+def judge_published(path: Path, cache: VerdictCache | None = None) -> Verdict:
     """Judge a file of published figures: its location and its form. Nobody signs it. What a file
-    that passes holds is kept in the verdict: a study as its record, other figures as the object."""
+    that passes holds is kept in the verdict, unless the cache knows it: a study as its record,
+    other figures as the object."""
     kept: Json | PublishedStudy | TrendsStudy | None = None
     problems: tuple[Problem, ...] = ()
     try:
         check_published_location(path)
         content = read_plain(path, path.name, MAX_JSON_BYTES)
-        kept = read_document(path.name, content, PUBLISHED_FORMAT, PUBLISHED_STUDY_FORMAT)
-        if kept["format"] == PUBLISHED_STUDY_FORMAT:
-            parse = parse_trends_study if kept["study"] == TRENDS else parse_published_study
-            kept = parse(path.name, kept)
+        if not cache or not cache.has_passed(path, content):
+            kept = _parse_published(path.name, content)
+            if cache:
+                cache.keep_passed(path, content)
     except Refused as refusal:
         problems = refusal.problems
     return replace(judge_problems(path, "published", problems), kept=kept)
+
+
+def _parse_published(name: str, content: bytes) -> Json | PublishedStudy | TrendsStudy:
+    document = read_document(name, content, PUBLISHED_FORMAT, PUBLISHED_STUDY_FORMAT)
+    if document["format"] != PUBLISHED_STUDY_FORMAT:
+        return document
+    if document["study"] == TRENDS:
+        return parse_trends_study(name, document)
+    return parse_published_study(name, document)
 
 
 def judge_problems(path: Path, standing: str | None, problems: Sequence[Problem]) -> Verdict:

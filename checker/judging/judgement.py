@@ -2,7 +2,7 @@
 writes that down."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
 from pathlib import Path
@@ -96,21 +96,24 @@ def _encode(value: object, arrays: list[bytes]) -> object:
 
 def _decode(value: Any, arrays: bytes) -> Any:
     if isinstance(value, list):
-        return tuple(_decode(item, arrays) for item in value)
-    if not isinstance(value, dict):
-        return value
+        return tuple(_decode_all(value, arrays))
     ((name, content),) = value.items()
     if name == "list":
-        return [_decode(item, arrays) for item in content]
+        return _decode_all(content, arrays)
     if name == "dict":
-        return {key: _decode(item, arrays) for key, item in content.items()}
+        return dict(zip(content, _decode_all(content.values(), arrays), strict=True))
     if name == "array":
         dtype, length, begin = content
         # A copy is aligned, and may be written to like the original.
         return np.frombuffer(arrays, np.dtype(dtype), length, begin).copy()
     record, names = _RECORDS[name], _list_fields(_RECORDS[name])
-    values = (_decode(item, arrays) for item in content)
+    values = _decode_all(content, arrays)
     return record(**dict(zip(names, values, strict=True))) if names else record(*values)
+
+
+def _decode_all(values: Iterable[Any], arrays: bytes) -> list[Any]:
+    # Most values are numbers and texts, for which a call would take more time than the rest.
+    return [_decode(v, arrays) if v.__class__ in (list, dict) else v for v in values]
 
 
 @cache

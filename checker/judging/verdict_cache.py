@@ -115,13 +115,26 @@ class VerdictCache:
         )
         if has_passing_finding or reading.files.problems:
             return
-        encoded = encode_judgement(judgement)
+        try:
+            encoded = encode_judgement(judgement)
+        except (TypeError, ValueError, RecursionError):
+            return  # Values of a stranger that JSON does not take.
         if reading.expected and encoded != reading.expected:
             raise CheckerError(
                 f"{bundle}: the cache has another verdict on the same files; remove "
                 f"{self.directory}, and report it"
             )
         self._write(bundle, reading.stamp, hash_files(reading.files), encoded)
+
+    def has_passed(self, published: Path, content: bytes) -> bool:
+        """Whether a file of published figures has passed with this content."""
+        entry = None if published in self.verified else self._find(published)
+        return entry is not None and entry.hashes == _hash_published(published, content)
+
+    def keep_passed(self, published: Path, content: bytes) -> None:
+        """Write that a file of published figures has passed with this content."""
+        passed = encode_judgement(Judgement(False, None, None, {}, ()))
+        self._write(published, [], _hash_published(published, content), passed)
 
     def _find(self, bundle: Path) -> Entry | None:
         """The entry of the bundle in a directory; None without one, or if it is damaged."""
@@ -136,9 +149,7 @@ class VerdictCache:
         except (OSError, ValueError, LookupError, TypeError, RecursionError):
             return None
 
-    def _write(
-        self, bundle: Path, stamp: Stamp, hashes: Mapping[str, str], encoded: bytes
-    ) -> None:
+    def _write(self, bundle: Path, stamp: Stamp, hashes: Mapping[str, str], encoded: bytes) -> None:
         content = json.dumps({"stamp": stamp, "hashes": hashes}).encode() + b"\n" + encoded
         path = self._locate(bundle)
         draft = path.with_suffix(f".{os.getpid()}")
@@ -159,12 +170,20 @@ def open_cache(warn: Callable[[str], object]) -> VerdictCache | None:
     """The cache of this user for this version of the code. None where it cannot be used; `warn` is
     called if that is because somebody else may write it."""
     top = find_cache_directory() / "verdicts"
-    directory = top / _hash_code()[:32]
+    if not top.is_absolute():
+        return None  # There is no home.
     try:
+        directory = top / hash_code()[:32]
         is_new = not directory.exists()
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for place in (top.parent, top, directory, *directory.iterdir()):
-            _refuse_foreign(place)
+        for place in (top.parent.parent, top.parent, top, directory):
+            place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for place in (top.parent, top, directory):
+            _refuse_foreign(place, place.stat())
+        with os.scandir(directory) as entries:
+            for item in entries:
+                # Another check may rename its draft meanwhile.
+                with suppress(FileNotFoundError):
+                    _refuse_foreign(item.path, item.stat())
         os.utime(directory)
         if is_new:
             _remove_old(top)
@@ -176,12 +195,11 @@ def open_cache(warn: Callable[[str], object]) -> VerdictCache | None:
     return None
 
 
-def _refuse_foreign(path: Path) -> None:
-    state = path.stat()
+def _refuse_foreign(path: str | Path, state: os.stat_result) -> None:
     if state.st_uid != os.geteuid() or state.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise UnsafeError(
-            f"{path}: others may write here, so no verdict is reused; correct its owner and mode, "
-            "or remove it"
+            f"{path}: another user may write it, so no verdict is reused; correct its owner and "
+            "mode, or remove it"
         )
 
 
@@ -199,9 +217,8 @@ def _remove_old(top: Path) -> None:
         shutil.rmtree(path, ignore_errors=True)
 
 
-def _hash_code() -> str:
-    """The SHA-256 of the files of rules/ and checker/, of Python and of the packages that compute.
-    """
+def hash_code() -> str:
+    """The SHA-256 of the files of rules/ and checker/, and of the versions of what they use."""
     digest = sha256(f"{sys.version} {os.uname().machine}".encode())
     for name in _NUMERICS:
         with suppress(PackageNotFoundError):
@@ -231,6 +248,10 @@ def take_stamp(bundle: Path) -> Stamp:
     except OSError:
         return []
     return sorted(stamp)
+
+
+def _hash_published(path: Path, content: bytes) -> dict[str, str]:
+    return {path.name: sha256(content).hexdigest()}
 
 
 def hash_files(files: Files) -> dict[str, str]:
