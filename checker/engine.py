@@ -14,6 +14,7 @@ from checker.judging.bundle_judge import (
     judge_bundles,
     judge_problems,
     judge_published,
+    unpack,
 )
 from checker.judging.reproductions import add_reproductions
 from checker.judging.round_rules import add_round_findings
@@ -101,7 +102,7 @@ def judge_all(
         partial(_judge_targets, options=options), list(targets.values()), _report_crash
     )
     # Rules across bundles need all summaries, so this waits for the last bundle.
-    judged = list(watch(results, len(targets)))
+    judged = [unpack(item) for item in watch(results, len(targets))]
     verdicts += add_reproductions(judged, list(add_round_findings(judged)))
     trusts = [item.trust for item in judged]
     if signed:

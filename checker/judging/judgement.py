@@ -3,7 +3,7 @@ writes that down."""
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -50,24 +50,55 @@ _RECORDS: Mapping[str, Any] = {
 
 
 def encode_judgement(judgement: Judgement) -> bytes:
-    """The judgement as JSON, followed by its arrays. Raises TypeError for what has no form in it.
-
-    JSON has no tuples, objects and arrays: a tuple is an array, and an object with one key stands
-    for everything else.
-    """
-    arrays: list[bytes] = []
-    text = json.dumps(_encode(judgement, arrays), separators=(",", ":")).encode()
-    return b"".join((len(text).to_bytes(_LENGTH_BYTES, "little"), text, *arrays))
+    """The judgement as it is written: without its summary, then the summary. Raises TypeError,
+    ValueError or RecursionError for what has no form in JSON."""
+    head = _encode_record(replace(judgement, summary=None))
+    return _frame(head) + _encode_record(judgement.summary)
 
 
-def decode_judgement(content: bytes) -> Judgement:
-    """Read what `encode_judgement` wrote. Raises LookupError, TypeError or ValueError for other
-    content."""
-    begin = _LENGTH_BYTES + int.from_bytes(content[:_LENGTH_BYTES], "little")
-    judgement = _decode(json.loads(content[_LENGTH_BYTES:begin]), content[begin:])
+def decode_judgement(content: bytes) -> tuple[Judgement, bytes]:
+    """Read what `encode_judgement` wrote: the judgement without its summary, and the summary as it
+    is written. Raises LookupError, TypeError, ValueError or RecursionError for other content."""
+    head, summary = _split(content)
+    judgement = _decode_record(head)
     if not isinstance(judgement, Judgement):
         raise TypeError("no judgement")
-    return judgement
+    return judgement, summary
+
+
+def decode_summary(content: bytes) -> RunSummary | StudySummary | None:
+    """Read the summary of a judgement. Raises as `decode_judgement` does."""
+    summary = _decode_record(content)
+    if not isinstance(summary, RunSummary | StudySummary | None):
+        raise TypeError("no summary")
+    return summary
+
+
+def _encode_record(value: object) -> bytes:
+    """The value as JSON, followed by its arrays.
+
+    JSON has no tuples, objects and arrays of NumPy: a tuple is an array, and an object with one key
+    stands for everything else.
+    """
+    arrays: list[bytes] = []
+    text = json.dumps(_encode(value, arrays), separators=(",", ":")).encode()
+    return b"".join((_frame(text), *arrays))
+
+
+def _decode_record(content: bytes) -> Any:
+    text, arrays = _split(content)
+    (value,) = _decode_all([json.loads(text)], arrays)
+    return value
+
+
+def _frame(content: bytes) -> bytes:
+    return len(content).to_bytes(_LENGTH_BYTES, "little") + content
+
+
+def _split(content: bytes) -> tuple[bytes, bytes]:
+    """What `_frame` wrote, and what follows it."""
+    end = _LENGTH_BYTES + int.from_bytes(content[:_LENGTH_BYTES], "little")
+    return content[_LENGTH_BYTES:end], content[end:]
 
 
 def _encode(value: object, arrays: list[bytes]) -> object:

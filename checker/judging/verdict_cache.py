@@ -57,8 +57,11 @@ class Entry:
     hashes: Mapping[str, str]
     """SHA-256 of each file, without signatures."""
     judgement: Judgement
+    """Without its summary."""
+    summary: bytes
+    """As it is written."""
     encoded: bytes
-    """The judgement as it is written."""
+    """The whole judgement as it is written."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,9 @@ class Reading:
     """If there is a judgement, those that say who signed it."""
     stamp: Stamp = field(default_factory=list)
     judgement: Judgement | None = None
-    """None if the files must be judged."""
+    """Without its summary; None if the files must be judged."""
+    summary: bytes = b""
+    """Of the judgement, as it is written."""
     expected: bytes = b""
     """The judgement that the files must get; empty unless it is to be compared."""
 
@@ -95,7 +100,7 @@ class VerdictCache:
             needed = _MAIN_FILES if entry.judgement.standing is None else ()
             files = read_files(bundle, EVIDENCE_FILES.difference(needed))
             if not files.problems and hash_files(files).items() <= entry.hashes.items():
-                return Reading(files, stamp, entry.judgement)
+                return Reading(files, stamp, entry.judgement, entry.summary)
         files = read_files(bundle)
         if not entry or files.problems or hash_files(files) != entry.hashes:
             return Reading(files, stamp)
@@ -103,7 +108,7 @@ class VerdictCache:
             return Reading(files, stamp, expected=entry.encoded)
         # A copy or a checkout of the same files.
         self._write(bundle, stamp, entry.hashes, entry.encoded)
-        return Reading(files, stamp, entry.judgement)
+        return Reading(files, stamp, entry.judgement, entry.summary)
 
     def keep(self, bundle: Path, reading: Reading, judgement: Judgement) -> None:
         """Write what `reading` was judged to be, unless a later check may judge otherwise, or the
@@ -145,7 +150,8 @@ class VerdictCache:
             begin = content.index(b"\n", _HASH_BYTES) + 1
             header = json.loads(content[_HASH_BYTES:begin])
             encoded = content[begin:]
-            return Entry(header["stamp"], header["hashes"], decode_judgement(encoded), encoded)
+            judgement, summary = decode_judgement(encoded)
+            return Entry(header["stamp"], header["hashes"], judgement, summary, encoded)
         except (OSError, ValueError, LookupError, TypeError, RecursionError):
             return None
 

@@ -24,7 +24,12 @@ from checker import CheckerError
 from checker.engine import judge_all
 from checker.formats import FORMATS
 from checker.judging import verdict_cache
-from checker.judging.judgement import Judgement, decode_judgement, encode_judgement
+from checker.judging.judgement import (
+    Judgement,
+    decode_judgement,
+    decode_summary,
+    encode_judgement,
+)
 from checker.judging.verdict_cache import VerdictCache, hash_code, open_cache
 from checker.selection import parse_selection, select_findings
 from checker.verdict import Round
@@ -84,7 +89,9 @@ def alter_entry(cache: VerdictCache, bundle: Path, alter: Callable[[Judgement], 
     path = cache._locate(bundle)
     content = path.read_bytes()[32:]
     header, _, encoded = content.partition(b"\n")
-    content = header + b"\n" + encode_judgement(alter(decode_judgement(encoded)))
+    judgement, summary = decode_judgement(encoded)
+    whole = replace(judgement, summary=decode_summary(summary))
+    content = header + b"\n" + encode_judgement(alter(whole))
     path.write_bytes(sha256(content).digest() + content)
 
 
@@ -154,6 +161,8 @@ def test_summary_of_another_signer_is_that_of_a_new_judgement() -> None:
     for name in ("path", "center", "signer", "manifest_sha256", "comparison_key", "boards"):
         assert getattr(moved, name) == getattr(anew, name)
 
+
+_HEADER = b'{"stamp":[],"hashes":{}}\n'
 
 # What has changed is judged anew.
 
@@ -363,9 +372,9 @@ def test_what_another_user_owns_is_not_read(
         lambda content: content.replace(b'"standing"', b'"standinG"'),
         lambda content: _with_hash(b'{"stamp":[],"hashes":{}}\n' + b"\xff" * 20),
         lambda content: _with_hash(b"[]\n" + content),
-        lambda content: _with_hash(b'{"stamp":[],"hashes":{}}\n' + _framed(b'{"Popen":["ls"]}')),
-        lambda content: _with_hash(b'{"stamp":[],"hashes":{}}\n' + _framed(b'{"Path":["x"]}')),
-        lambda content: _with_hash(b'{"stamp":[],"hashes":{}}\n' + _framed(b"[" * 100_000)),
+        lambda content: _with_hash(_HEADER + _framed(_framed(b'{"Popen":["ls"]}'))),
+        lambda content: _with_hash(_HEADER + _framed(_framed(b'{"Path":["x"]}'))),
+        lambda content: _with_hash(_HEADER + _framed(_framed(b"[" * 100_000))),
     ],
     ids=["empty", "cut", "bit", "text", "no JSON", "no header", "class", "other class", "deep"],
 )
@@ -383,6 +392,21 @@ def test_a_damaged_entry_is_dropped(
         "bench-check: the evidence of 1 bundle was judged by an earlier check (--no-cache judges "
         "it anew)\n"
     )
+
+
+def test_a_summary_that_cannot_be_read_ends_the_check(
+    cache: VerdictCache, submissions: Submissions
+) -> None:
+    """Only somebody who writes as the user can make one."""
+    bundle = submissions.add()
+    judge_all([submissions.root], cache=cache)
+    header, _, encoded = cache._locate(bundle).read_bytes()[32:].partition(b"\n")
+    _, summary = decode_judgement(encoded)
+    other = encoded.removesuffix(summary) + _framed(b'{"Popen":["ls"]}')
+    cache._locate(bundle).write_bytes(_with_hash(header + b"\n" + other))
+    result = run_bench_check(submissions.root)
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert f"{bundle}: what the cache has of this bundle cannot be read" in result.stderr
 
 
 def _with_hash(content: bytes) -> bytes:
@@ -453,7 +477,8 @@ def test_summaries_of_committed_runs_are_read_as_they_were() -> None:
         assert isinstance(view, Bundle)
         judgement = Judgement(False, "closed", None, {"a": "b"}, (), (), summarize(view))
         encoded = encode_judgement(judgement)
-        decoded = decode_judgement(encoded)
+        head, summary = decode_judgement(encoded)
+        decoded = replace(head, summary=decode_summary(summary))
         assert encode_judgement(decoded) == encoded
         assert decoded.summary is not None and judgement.summary is not None
         for name, value in vars(judgement.summary).items():
