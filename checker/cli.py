@@ -22,6 +22,7 @@ from checker.command_line.completion import (
 from checker.formats import FORMATS
 from checker.options import EXPECT_HEAD, KEYRING, LOCAL
 from checker.terminal import FAILED, INTERNAL, PARTIAL, collect_garbage_rarely, run_program
+from rules.finding import format_count
 
 if TYPE_CHECKING:
     from checker.selection import RoundView
@@ -141,6 +142,12 @@ def _require_paths(
     is_flag=True,
     help="Before judging, write figures, form and manifest of unsigned bundles again.",
 )
+@click.option("--no-cache", is_flag=True, help="Judge all evidence anew.")
+@click.option(
+    "--verify-cache",
+    is_flag=True,
+    help="Judge a random tenth anew, and fail if the cache says otherwise.",
+)
 @click.version_option(package_name="wattmark", prog_name="bench-check")
 def check(
     paths: tuple[Path, ...],
@@ -154,6 +161,8 @@ def check(
     required_level: str | None,
     expected_head: str,
     fix: bool,
+    no_cache: bool,
+    verify_cache: bool,
 ) -> None:
     """Judge every bundle below each PATH by the rule book.
 
@@ -173,12 +182,15 @@ def check(
     from checker.baseline import refuse_baseline, write_baseline
     from checker.engine import judge_all
     from checker.formats.common import find_shortfalls
+    from checker.judging.verdict_cache import open_cache
     from checker.selection import parse_selection, refuse_keyring, select_findings
     from checker.terminal import show_progress
 
     refuse_keyring(keyring, local)
     if local and expected_head:
         raise click.UsageError("--expect-head: --local reads no LOG; leave one of the two out")
+    if no_cache and verify_cache:
+        raise click.UsageError("--verify-cache: --no-cache reads none; leave one of the two out")
     unfixed = 0
     try:
         selection = parse_selection(select, ignore, baseline, local)
@@ -189,19 +201,32 @@ def check(
 
             unfixed = fix_all(paths, keyring, lambda line: click.echo(line, err=True))
         judged = judge_all(
-            paths, keyring, signed=not local, watch=show_progress, expected_head=expected_head
+            paths,
+            keyring,
+            signed=not local,
+            watch=show_progress,
+            expected_head=expected_head,
+            cache=None if no_cache else open_cache(_warn),
+            verify_cache=verify_cache,
         )
         view = replace(select_findings(judged, selection), unfixed=unfixed)
         if new_baseline:
             write_baseline(new_baseline, view.verdicts)
     except CheckerError as error:
-        click.echo(f"bench-check: {error}", err=True)
+        _warn(f"{error}")
         sys.exit(INTERNAL)
     _print_view(view, output_format)
+    if judged.reused_count and output_format == "text":
+        count = format_count(judged.reused_count, "bundle")
+        _warn(f"the evidence of {count} was judged by an earlier check (--no-cache judges it anew)")
     shortfalls = list(find_shortfalls(view.verdicts, required_level)) if required_level else []
     for line in shortfalls:
-        click.echo(f"bench-check: {line}", err=True)
+        _warn(line)
     sys.exit(_choose_exit_code(view, bool(shortfalls)))
+
+
+def _warn(line: str) -> None:
+    click.echo(f"bench-check: {line}", err=True)
 
 
 def _print_view(view: "RoundView", output_format: str) -> None:

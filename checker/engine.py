@@ -1,8 +1,9 @@
 """Judge one bundle, or a round: everything below some paths."""
 
+import random
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -13,9 +14,11 @@ from checker.judging.bundle_judge import (
     judge_bundles,
     judge_problems,
     judge_published,
+    unpack,
 )
 from checker.judging.reproductions import add_reproductions
 from checker.judging.round_rules import add_round_findings
+from checker.judging.verdict_cache import VerdictCache
 from checker.judging.workers import map_in_processes
 from checker.trust.bundle_trust import RoundProblem, check_nested_keyrings, check_round_files
 from checker.verdict import Round, Verdict, build_internal_finding
@@ -62,6 +65,8 @@ def judge_all(
     watch: Watch = lambda judged, _: judged,
     keep: Keep | None = None,
     expected_head: str = "",
+    cache: VerdictCache | None = None,
+    verify_cache: bool = False,
 ) -> Round:
     """Judge everything below `roots`, in as many processes as there are cores.
 
@@ -69,8 +74,9 @@ def judge_all(
     integrity and signatures are judged: that the files are those that were signed, and by whom. A
     path without a bundle has a failing verdict of its own. `watch` sees the progress. `keep` is
     called with each bundle that passed, in the process that has read it, and its verdict holds what
-    it returns; keep that small. With `expected_head`, a line of the LOG must have this hash. Raises
-    CheckerError as `judge` does.
+    it returns; keep that small. With `expected_head`, a line of the LOG must have this hash. Of a
+    bundle in `cache`, the judgement of its evidence is reused; with `verify_cache`, a random tenth
+    is judged again. Raises CheckerError as `judge` does, and if the cache says otherwise.
     """
     targets: dict[Path, _Target] = {}
     verdicts: list[Verdict] = []
@@ -88,12 +94,15 @@ def judge_all(
         keyrings += places.keyrings
     # Load the rules before the processes start: those inherit them.
     rules_by_id()
-    options = JudgeOptions(keyring, signed, evidence, keep=keep)
+    if cache and verify_cache:
+        tenth = random.sample(list(targets), -(-len(targets) // 10))
+        cache = replace(cache, verified=frozenset(tenth))
+    options = JudgeOptions(keyring, signed, evidence, keep=keep, cache=cache)
     results = map_in_processes(
         partial(_judge_targets, options=options), list(targets.values()), _report_crash
     )
     # Rules across bundles need all summaries, so this waits for the last bundle.
-    judged = list(watch(results, len(targets)))
+    judged = [unpack(item) for item in watch(results, len(targets))]
     verdicts += add_reproductions(judged, list(add_round_findings(judged)))
     trusts = [item.trust for item in judged]
     if signed:
@@ -108,11 +117,14 @@ def judge_all(
         tuple(sorted(verdicts, key=lambda verdict: verdict.path)),
         tuple(skipped),
         tuple(display_path(path.parent, roots) for path in used_keyrings),
+        sum(item.is_reused for item in judged),
     )
 
 
 def _judge_targets(targets: Sequence[_Target], options: JudgeOptions) -> list[JudgedBundle]:
-    published = [JudgedBundle(judge_published(t.path)) for t in targets if t.is_published]
+    published = [
+        JudgedBundle(judge_published(t.path, options.cache)) for t in targets if t.is_published
+    ]
     bundles = {target.path: target.root for target in targets if not target.is_published}
     return published + judge_bundles(bundles, options)
 

@@ -193,6 +193,8 @@ class Round:
     submissions: tuple[Path, ...] = ()
     """The directories with the keyrings, and maybe a LOG and waivers, that the bundles belong
     to."""
+    reused_count: int = 0
+    """Of how many bundles an earlier check had judged the evidence."""
 
 
 def build_internal_finding(path: Path, action: str, error: Exception) -> Finding:

@@ -87,6 +87,9 @@ class Rule:
     review_lifts_bar: bool = True
     """Whether a review by another center ends that. False if only whoever runs the round, or the
     center of the bundle, can answer for it."""
+    depends_on_date: bool = False
+    """Whether a finding may be gone later, although the bundle is the same. No cache keeps it. None
+    may appear later."""
     statistical: bool = False
     """Whether the rule judges how likely readings are. Such a rule may also report altered readings
     that another rule reports."""

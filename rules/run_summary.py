@@ -5,7 +5,9 @@ It is small enough that one process holds those of a whole round.
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +21,7 @@ from rules.metrics.power.clock_limit import has_known_ceilings
 from rules.metrics.power.series import Series
 from rules.metrics.run import mean_clocks
 from rules.metrics.sweeps.points import is_cap_enforced
-from rules.summaries.bundle_summary import BundleSummary, find_center, parse_date
+from rules.summaries.bundle_summary import BundleSummary, Summary, find_center, parse_date
 
 NEAR_CAP = 0.05
 """Caps that differ by at most this share are compared between centers. A cap that is a little lower
@@ -146,6 +148,23 @@ def summarize(
             for epoch in bundle.stated_epochs
             if epoch.scored and epoch.loss is not None and math.isfinite(epoch.loss)
         ),
+    )
+
+
+def attribute(summary: Summary, path: Path, signer: str | None, manifest_sha256: str) -> Summary:
+    """The summary as it is of a bundle with the same evidence in the directory `path`, with this
+    signer and manifest."""
+    center = find_center(path, signer)
+    changes: dict[str, Any] = {}
+    if isinstance(summary, RunSummary):
+        changes["comparison_key"] = (center, *summary.comparison_key[1:])
+    return replace(
+        summary,
+        path=path,
+        center=center,
+        signer=signer,
+        manifest_sha256=manifest_sha256,
+        **changes,
     )
 
 

@@ -189,6 +189,15 @@ def no_site_defaults(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
 
 
 @pytest.fixture(scope="session", autouse=True)
+def no_verdict_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Let no test read or write verdicts of the user: a file is in the place of the directory."""
+    directory = tmp_path_factory.mktemp("cache")
+    (directory / "wattmark").touch()
+    with mock.patch.dict(os.environ, {"XDG_CACHE_HOME": str(directory)}):
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def charts_drawn_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Draw each chart once, in the process of a test, and keep it for all test processes.
 

@@ -55,9 +55,12 @@ KEYS = tuple(field.name for field in fields(SiteDefaults))
 
 def find_user_directory() -> Path:
     """The directory of the user's files: wattmark in XDG_CONFIG_HOME or in ~/.config."""
-    home = Path(os.environ.get("XDG_CONFIG_HOME", ""))
-    # The XDG Base Directory Specification: relative paths are ignored.
-    return (home if home.is_absolute() else _expand_home("~/.config")) / "wattmark"
+    return _find_base("XDG_CONFIG_HOME", "~/.config") / "wattmark"
+
+
+def find_cache_directory() -> Path:
+    """The directory of what can be made again: wattmark in XDG_CACHE_HOME or in ~/.cache."""
+    return _find_base("XDG_CACHE_HOME", "~/.cache") / "wattmark"
 
 
 def list_config_files() -> tuple[Path, Path]:
@@ -115,6 +118,12 @@ def _expand_value(key: str, value: str, file: Path) -> str:
         return value
     path = _expand_home(value)
     return str(file.parent / path if key in FILE_KEYS else path)
+
+
+def _find_base(variable: str, default: str) -> Path:
+    base = Path(os.environ.get(variable, ""))
+    # The XDG Base Directory Specification: relative paths are ignored.
+    return base if base.is_absolute() else _expand_home(default)
 
 
 def _expand_home(path: str) -> Path:

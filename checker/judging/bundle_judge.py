@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from checker import CheckerError
+from checker.judging.judgement import Judgement, decode_summary
+from checker.judging.verdict_cache import Reading, VerdictCache
 from checker.trust.acceptance_log import parse_version
 from checker.trust.authority import SUBMISSION_PREFIX, check_published_location
 from checker.trust.bundle_trust import Trust, establish_trust
@@ -26,6 +28,7 @@ from rules.finding import Finding, Problem, Severity
 from rules.registry import (
     bundle_rules,
     form_rules,
+    is_form_finding,
     judge_form,
     round_rules,
     rules_by_id,
@@ -33,7 +36,7 @@ from rules.registry import (
     study_rules,
 )
 from rules.rule import BundleRule, FormRule, Rule, StudyRule
-from rules.run_summary import RunSummary, summarize
+from rules.run_summary import RunSummary, attribute, summarize
 from rules.studies.bundle import StudyBundle
 from rules.studies.published import PublishedStudy, parse_published_study
 from rules.studies.trends.reader import parse_trends_study
@@ -64,6 +67,9 @@ class JudgeOptions:
     it when making a bundle."""
     keep: Callable[[AnyBundle], object] | None = None
     """Called with each bundle that passed; `Verdict.kept` holds what it returns."""
+    cache: VerdictCache | None = None
+    """What earlier checks found; its salt takes the place of `salt`. None to judge all bundles
+    anew. There must be none with `keep`, which needs the evidence."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +80,11 @@ class JudgedBundle:
     summary: RunSummary | StudySummary | None = None
     """What the rules across bundles see; None if the bundle was refused or has no evidence."""
     trust: Trust = field(default_factory=Trust)
+    is_reused: bool = False
+    """Whether an earlier check judged the evidence."""
+    packed_summary: bytes = b""
+    """The summary as the cache has it, until `unpack` reads it: bytes pass between processes in a
+    fraction of the time of objects."""
 
 
 @dataclass
@@ -81,6 +92,10 @@ class _OpenBundle:
     """A bundle that is being judged."""
 
     bundle: AnyBundle
+    """Without evidence if the cache has judged it."""
+    judgement: Judgement
+    """Without findings and summary, unless the cache has judged it."""
+    reading: Reading
     trust: Trust
     rules: frozenset[str]
     """The ids of the rules to run on it."""
@@ -89,6 +104,11 @@ class _OpenBundle:
     has_signature: bool
     """Whether it holds a signature of a submitter, good or not."""
     findings: list[Finding] = field(default_factory=list)
+
+    @property
+    def is_reused(self) -> bool:
+        """Whether the cache has judged it."""
+        return self.reading.judgement is not None
 
 
 def judge_bundles(roots: Mapping[Path, Path], options: JudgeOptions) -> list[JudgedBundle]:
@@ -153,21 +173,31 @@ def _or_failure(path: Path, action: Callable[[], _Result]) -> _Result | JudgedBu
         return JudgedBundle(Verdict(path, None, None, (finding,)))
 
 
-def judge_published(path: Path) -> Verdict:
+def judge_published(path: Path, cache: VerdictCache | None = None) -> Verdict:
     """Judge a file of published figures: its location and its form. Nobody signs it. What a file
-    that passes holds is kept in the verdict: a study as its record, other figures as the object."""
+    that passes holds is kept in the verdict, unless the cache knows it: a study as its record,
+    other figures as the object."""
     kept: Json | PublishedStudy | TrendsStudy | None = None
     problems: tuple[Problem, ...] = ()
     try:
         check_published_location(path)
         content = read_plain(path, path.name, MAX_JSON_BYTES)
-        kept = read_document(path.name, content, PUBLISHED_FORMAT, PUBLISHED_STUDY_FORMAT)
-        if kept["format"] == PUBLISHED_STUDY_FORMAT:
-            parse = parse_trends_study if kept["study"] == TRENDS else parse_published_study
-            kept = parse(path.name, kept)
+        if not cache or not cache.has_passed(path, content):
+            kept = _parse_published(path.name, content)
+            if cache:
+                cache.keep_passed(path, content)
     except Refused as refusal:
         problems = refusal.problems
     return replace(judge_problems(path, "published", problems), kept=kept)
+
+
+def _parse_published(name: str, content: bytes) -> Json | PublishedStudy | TrendsStudy:
+    document = read_document(name, content, PUBLISHED_FORMAT, PUBLISHED_STUDY_FORMAT)
+    if document["format"] != PUBLISHED_STUDY_FORMAT:
+        return document
+    if document["study"] == TRENDS:
+        return parse_trends_study(name, document)
+    return parse_published_study(name, document)
 
 
 def judge_problems(path: Path, standing: str | None, problems: Sequence[Problem]) -> Verdict:
@@ -176,15 +206,23 @@ def judge_problems(path: Path, standing: str | None, problems: Sequence[Problem]
 
 
 def _open_bundle(path: Path, root: Path, options: JudgeOptions) -> _OpenBundle:
-    files = read_files(path)
-    problems = [*files.problems, *find_manifest_problems(files)]
-    bundle = open_view(path, files, problems, options.evidence)
+    reading = options.cache.read(path) if options.cache else Reading(read_files(path))
+    files, judgement = reading.files, reading.judgement
+    bundle: AnyBundle
+    if judgement:
+        bundle = Bundle(path, judgement.problems, None)
+    else:
+        problems = [*files.problems, *find_manifest_problems(files)]
+        bundle = open_view(path, files, problems, options.evidence)
+        judgement = _describe(bundle)
     manifest = files.contents.get(MANIFEST_FILE)
     trust = Trust(manifest_sha256=sha256(manifest).hexdigest() if manifest else "")
     if options.signed and manifest is not None:
-        main_file = files.kind.main_file
-        document = MainDocument(main_file, get_main_document(bundle)) if bundle.evidence else None
-        trust = establish_trust(path, files.contents, options.keyring, root, document)
+        has_evidence = judgement.standing is not None
+        document = MainDocument(files.kind.main_file, dict(judgement.stated))
+        trust = establish_trust(
+            path, files.contents, options.keyring, root, document if has_evidence else None
+        )
     bundle = replace(bundle, problems=(*bundle.problems, *trust.problems))
     # A problem is reported by the rule that it names. Without that rule it would be lost.
     if unowned := {p.rule for p in bundle.problems} - rules_by_id().keys():
@@ -194,7 +232,31 @@ def _open_bundle(path: Path, root: Path, options: JudgeOptions) -> _OpenBundle:
         tables = (part for part in vars(bundle.evidence).values() if isinstance(part, Table))
         size_bytes = sum(map(len, files.contents.values())) + _ROW_BYTES * sum(map(len, tables))
     has_signature = any(name.startswith(SUBMISSION_PREFIX) for name in files.contents)
-    return _OpenBundle(bundle, trust, _select_rules(bundle), size_bytes, has_signature)
+    needs_rules = not reading.judgement or bundle.problems
+    selected = _select_rules(bundle) if needs_rules else frozenset[str]()
+    return _OpenBundle(
+        bundle,
+        judgement,
+        reading,
+        trust,
+        selected,
+        size_bytes,
+        has_signature,
+        list(judgement.findings),
+    )
+
+
+def _describe(bundle: AnyBundle) -> Judgement:
+    """What a bundle states, before it is judged."""
+    has_evidence = bundle.evidence is not None
+    document = get_main_document(bundle) if has_evidence else {}
+    return Judgement(
+        is_study=isinstance(bundle, StudyBundle),
+        standing=bundle.standing if has_evidence else None,
+        judged_standing=bundle.judged_standing if has_evidence else None,
+        stated={name: text for name, text in document.items() if isinstance(text, str)},
+        problems=bundle.problems,
+    )
 
 
 def _select_rules(bundle: AnyBundle) -> frozenset[str]:
@@ -227,24 +289,27 @@ def _select_rules_for(
     return frozenset(rule.id for rule in (*on_form, *on_evidence))
 
 
-def _count_rules_on_evidence(bundle: AnyBundle) -> int:
-    """How many rules look at the evidence of a bundle, alone or beside others."""
-    if isinstance(bundle, StudyBundle):
+def _count_rules_on_evidence(of_study: bool) -> int:
+    """How many rules look at the evidence of a study or of a run, alone or beside others."""
+    if of_study:
         return len(study_rules()) + len(study_round_rules())
     return len(bundle_rules()) + len(round_rules())
 
 
 def _conclude(item: _OpenBundle, options: JudgeOptions) -> JudgedBundle:
     """Combine findings and trust into the verdict."""
-    bundle, trust = item.bundle, item.trust
-    has_evidence, withdrawal = bundle.evidence is not None, trust.withdrawal
+    bundle, trust, judgement = item.bundle, item.trust, item.judgement
+    has_evidence, withdrawal = judgement.standing is not None, trust.withdrawal
+    if item.is_reused and item.rules:
+        # Rules on form have reported after those on evidence.
+        item.findings.sort(key=lambda finding: finding.rule)
     verdict = Verdict(
         path=bundle.path,
-        standing=bundle.standing if has_evidence else None,
-        judged_standing=bundle.judged_standing if has_evidence else None,
+        standing=judgement.standing,
+        judged_standing=judgement.judged_standing,
         signer=trust.signer,
         findings=tuple(trust.settle(item.findings)),
-        rules_not_run=0 if has_evidence else _count_rules_on_evidence(bundle),
+        rules_not_run=0 if has_evidence else _count_rules_on_evidence(judgement.is_study),
         withdrawn=withdrawal.reason if withdrawal else "",
         withdrawn_by=withdrawal.withdrawn_by if withdrawal else "",
         withdrawn_at=withdrawal.withdrawn_at if withdrawal else "",
@@ -257,25 +322,72 @@ def _conclude(item: _OpenBundle, options: JudgeOptions) -> JudgedBundle:
     )
     # A waived error does not refuse a bundle: other bundles are still compared with it.
     is_refused = any(f.severity == Severity.ERROR and not f.waived for f in verdict.findings)
-    summary: RunSummary | StudySummary | None = None
-    if has_evidence and not is_refused:
-        identity = trust.signer, trust.manifest_sha256, options.salt
-        if isinstance(bundle, Bundle):
-            summary = summarize(bundle, *identity)
-        else:
-            summary = summarize_study(bundle, *identity)
-    if summary:
-        summary = replace(
-            summary,
-            log_line=trust.log_line,
-            committed_line=trust.committed_line,
-            withdrawn=withdrawal is not None,
-            withdrawn_by_round=trust.withdrawn_by_round,
-            challenges=trust.challenges,
-            needs_challenge=trust.needs_challenge,
-        )
+    summary, packed_summary = None, b""
+    if item.is_reused:
+        packed_summary = b"" if is_refused else item.reading.summary
+    else:
+        judgement = _finish_judgement(item, options, is_refused)
+        if judgement.summary and not is_refused:
+            summary = _complete(judgement.summary, bundle.path, trust)
     # After the verdict: `keep` may rely on evidence that passed.
     if options.keep and has_evidence and verdict.status == "pass":
         verdict = replace(verdict, kept=options.keep(bundle))
     # The verdict holds the problems as findings. Without them less is sent between processes.
-    return JudgedBundle(verdict, summary, replace(trust, problems=()))
+    trust = replace(trust, problems=())
+    return JudgedBundle(verdict, summary, trust, item.is_reused, packed_summary)
+
+
+def _complete(
+    summary: RunSummary | StudySummary, path: Path, trust: Trust
+) -> RunSummary | StudySummary:
+    """The summary with what signatures, LOG and path say."""
+    return replace(
+        attribute(summary, path, trust.signer, trust.manifest_sha256),
+        log_line=trust.log_line,
+        committed_line=trust.committed_line,
+        withdrawn=trust.withdrawal is not None,
+        withdrawn_by_round=trust.withdrawn_by_round,
+        challenges=trust.challenges,
+        needs_challenge=trust.needs_challenge,
+    )
+
+
+def unpack(judged: JudgedBundle) -> JudgedBundle:
+    """The bundle with its summary, if the cache had it. Raises CheckerError if it cannot be
+    read."""
+    if not judged.packed_summary:
+        return judged
+    path = judged.verdict.path
+    try:
+        summary = decode_summary(judged.packed_summary)
+    except (LookupError, TypeError, ValueError, RecursionError):
+        raise CheckerError(
+            f"{path}: what the cache has of this bundle cannot be read; use --no-cache"
+        ) from None
+    completed = _complete(summary, path, judged.trust) if summary else None
+    return replace(judged, summary=completed, packed_summary=b"")
+
+
+def _finish_judgement(item: _OpenBundle, options: JudgeOptions, is_refused: bool) -> Judgement:
+    """The judgement with findings and summary, which the cache keeps."""
+    bundle, cache = item.bundle, options.cache
+    findings = tuple(f for f in item.findings if not is_form_finding(f))
+    judgement, may_be_kept = replace(item.judgement, findings=findings), True
+    # The cache needs a summary also where the trust in the bundle is what refuses it now.
+    if bundle.evidence is not None and (cache or not is_refused):
+        try:
+            salt = cache.salt if cache else options.salt
+            judgement = replace(judgement, summary=_summarize(bundle, salt))
+        except Exception:
+            if not is_refused:
+                raise
+            may_be_kept = False
+    if cache and may_be_kept:
+        cache.keep(bundle.path, item.reading, judgement)
+    return judgement
+
+
+def _summarize(bundle: AnyBundle, salt: int) -> RunSummary | StudySummary | None:
+    if isinstance(bundle, Bundle):
+        return summarize(bundle, salt=salt)
+    return summarize_study(bundle, salt=salt)

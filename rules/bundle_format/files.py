@@ -7,6 +7,7 @@ import re
 import reprlib
 import stat
 import zlib
+from collections.abc import Container
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -85,9 +86,9 @@ class Files:
     problems: list[Problem] = field(default_factory=list)
 
 
-def read_files(directory: Path) -> Files:
-    """Read every file that belongs to the bundle in `directory`. Any other file is a problem and is
-    not read."""
+def read_files(directory: Path, skipped: Container[str] = ()) -> Files:
+    """Read every file that belongs to the bundle in `directory`, except those with `skipped` names.
+    Any other file is a problem and is not read."""
     files = Files()
     try:
         # `lstat` does not follow a link. A link could lead the checker to files outside the
@@ -116,6 +117,8 @@ def read_files(directory: Path) -> Files:
     # The order of a directory differs between file systems. Findings must not.
     for name in sorted(names):
         if name in own_files:
+            if name in skipped:
+                continue
             _read_into(files, directory, name, MAX_BYTES[name])
         elif name == SIGNATURE_DIR:
             unlisted += _read_signatures(files, directory)

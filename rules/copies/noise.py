@@ -211,7 +211,8 @@ def _align_by_correlation(
     for group in _choose_groups(series, ordered):
         forwards = [_take_first(series[i].noise.residuals) for i in group]
         backwards = [_take_first(series[i].noise.residuals[::-1]) for i in group]
-        size = 1 << (2 * max(map(len, forwards))).bit_length()
+        # Two series of this length meet at one lag less than twice as many.
+        size = 1 << (2 * max(map(len, forwards)) - 1).bit_length()
         scales = np.array([np.sqrt(values @ values) for values in forwards])
         spectra, reversed_spectra = (
             np.array([np.fft.rfft(values, size) for values in arrays])

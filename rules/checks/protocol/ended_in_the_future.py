@@ -23,7 +23,7 @@ from rules.bundle_format.table import RESULT
 from rules.finding import Severity, Violation
 from rules.rule import BundleRule
 
-RULE = BundleRule(__name__, "P123", Severity.ERROR, added="1.3.0")
+RULE = BundleRule(__name__, "P123", Severity.ERROR, added="1.3.0", depends_on_date=True)
 
 TOLERANCE = timedelta(days=1)
 """Clocks of different machines may differ."""

@@ -130,7 +130,7 @@ def run_script(
     variables = {
         name: value
         for name, value in os.environ.items()
-        if name in ("HOME", "LANG", "TMPDIR") or name.startswith("PYTHON")
+        if name in ("HOME", "LANG", "TMPDIR", "XDG_CACHE_HOME") or name.startswith("PYTHON")
     }
     return subprocess.run(
         ["bash", *options, "-c", script],

@@ -1,0 +1,269 @@
+"""Keeps what the evidence of each bundle gave, so that a round is judged again in a fraction of the
+time.
+
+A cache says nothing about trust: signatures, LOG, waivers and rules across bundles are judged anew.
+Each entry is a file of this user, named after the path of its bundle, in a directory named after
+the code that judged it. It counts for a bundle whose files are unchanged, or have equal content.
+"""
+
+import json
+import os
+import secrets
+import shutil
+import stat
+import sys
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import checker
+import rules
+from checker import CheckerError
+from checker.command_line.config import find_cache_directory
+from checker.judging.judgement import Judgement, decode_judgement, encode_judgement
+from rules.bundle_format.files import Files, read_files
+from rules.bundle_format.records import EVIDENCE_FILES, KINDS_OF_BUNDLES, SIGNATURE_DIR
+from rules.registry import rules_by_id
+
+KEPT_VERSIONS = 3
+"""For so many versions of the code, entries are kept."""
+SETTLED_S = 2.0
+"""A file that changed less than so many seconds ago could change again without a later time."""
+_SALT_FILE = "salt"
+_NUMERICS = ("isal", "jsonschema", "jsonschema-rs", "numpy", "pandas", "pyarrow")
+"""Packages on which a judgement depends."""
+_MAIN_FILES = frozenset(kind.main_file for kind in KINDS_OF_BUNDLES)
+_MAX_FILES = 64
+_HASH_BYTES = 32
+
+Stamp = list[list[object]]
+"""Name, mode, size, times of change and inode of each file of a bundle, without signatures."""
+
+
+class UnsafeError(Exception):
+    """Somebody else may write the file or directory. The message names it."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What the cache holds of one bundle."""
+
+    stamp: Stamp
+    """Empty if a file had changed just before."""
+    hashes: Mapping[str, str]
+    """SHA-256 of each file, without signatures."""
+    judgement: Judgement
+    """Without its summary."""
+    summary: bytes
+    """As it is written."""
+    encoded: bytes
+    """The whole judgement as it is written."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The files of a bundle, and what the cache knows of them."""
+
+    files: Files
+    """If there is a judgement, those that say who signed it."""
+    stamp: Stamp = field(default_factory=list)
+    judgement: Judgement | None = None
+    """Without its summary; None if the files must be judged."""
+    summary: bytes = b""
+    """Of the judgement, as it is written."""
+    expected: bytes = b""
+    """The judgement that the files must get; empty unless it is to be compared."""
+
+
+@dataclass(frozen=True)
+class VerdictCache:
+    """The entries of one version of the code."""
+
+    directory: Path
+    salt: int
+    """Takes the place of the salt of a check: summaries are comparable under one only."""
+    verified: frozenset[Path] = frozenset()
+    """The bundles that are judged again, to compare."""
+
+    def read(self, bundle: Path) -> Reading:
+        """Read the files of the bundle in a directory; of an unchanged one, only those that its
+        trust depends on."""
+        # Before the files are read: what changes in between has another stamp next time.
+        stamp, entry = take_stamp(bundle), self._find(bundle)
+        is_verified = bundle in self.verified
+        if entry and stamp and stamp == entry.stamp and not is_verified:
+            # Without evidence, trust looks at the main document itself.
+            needed = _MAIN_FILES if entry.judgement.standing is None else ()
+            files = read_files(bundle, EVIDENCE_FILES.difference(needed))
+            if not files.problems and hash_files(files).items() <= entry.hashes.items():
+                return Reading(files, stamp, entry.judgement, entry.summary)
+        files = read_files(bundle)
+        if not entry or files.problems or hash_files(files) != entry.hashes:
+            return Reading(files, stamp)
+        if is_verified:
+            return Reading(files, stamp, expected=entry.encoded)
+        # A copy or a checkout of the same files.
+        self._write(bundle, stamp, entry.hashes, entry.encoded)
+        return Reading(files, stamp, entry.judgement, entry.summary)
+
+    def keep(self, bundle: Path, reading: Reading, judgement: Judgement) -> None:
+        """Write what `reading` was judged to be, unless a later check may judge otherwise, or the
+        disk is full. Raises CheckerError if the cache expected another judgement."""
+        book = rules_by_id()
+        has_passing_finding = any(
+            finding.rule not in book or book[finding.rule].depends_on_date
+            for finding in judgement.findings
+        )
+        if has_passing_finding or reading.files.problems:
+            return
+        try:
+            encoded = encode_judgement(judgement)
+        except (TypeError, ValueError, RecursionError):
+            return  # Values of a stranger that JSON does not take.
+        if reading.expected and encoded != reading.expected:
+            raise CheckerError(
+                f"{bundle}: the cache has another verdict on the same files; remove "
+                f"{self.directory}, and report it"
+            )
+        self._write(bundle, reading.stamp, hash_files(reading.files), encoded)
+
+    def has_passed(self, published: Path, content: bytes) -> bool:
+        """Whether a file of published figures has passed with this content."""
+        entry = None if published in self.verified else self._find(published)
+        return entry is not None and entry.hashes == _hash_published(published, content)
+
+    def keep_passed(self, published: Path, content: bytes) -> None:
+        """Write that a file of published figures has passed with this content."""
+        passed = encode_judgement(Judgement(False, None, None, {}, ()))
+        self._write(published, [], _hash_published(published, content), passed)
+
+    def _find(self, bundle: Path) -> Entry | None:
+        """The entry of the bundle in a directory; None without one, or if it is damaged."""
+        try:
+            content = self._locate(bundle).read_bytes()
+            if sha256(content[_HASH_BYTES:]).digest() != content[:_HASH_BYTES]:
+                return None
+            begin = content.index(b"\n", _HASH_BYTES) + 1
+            header = json.loads(content[_HASH_BYTES:begin])
+            encoded = content[begin:]
+            judgement, summary = decode_judgement(encoded)
+            return Entry(header["stamp"], header["hashes"], judgement, summary, encoded)
+        except (OSError, ValueError, LookupError, TypeError, RecursionError):
+            return None
+
+    def _write(self, bundle: Path, stamp: Stamp, hashes: Mapping[str, str], encoded: bytes) -> None:
+        content = json.dumps({"stamp": stamp, "hashes": hashes}).encode() + b"\n" + encoded
+        path = self._locate(bundle)
+        draft = path.with_suffix(f".{os.getpid()}")
+        try:
+            descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(sha256(content).digest() + content)
+            draft.rename(path)
+        except OSError:
+            with suppress(OSError):
+                draft.unlink()
+
+    def _locate(self, bundle: Path) -> Path:
+        return self.directory / sha256(os.fsencode(bundle.absolute())).hexdigest()[:32]
+
+
+def open_cache(warn: Callable[[str], object]) -> VerdictCache | None:
+    """The cache of this user for this version of the code. None where it cannot be used; `warn` is
+    called if that is because somebody else may write it."""
+    top = find_cache_directory() / "verdicts"
+    if not top.is_absolute():
+        return None  # There is no home.
+    try:
+        directory = top / hash_code()[:32]
+        is_new = not directory.exists()
+        for place in (top.parent.parent, top.parent, top, directory):
+            place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for place in (top.parent, top, directory):
+            _refuse_foreign(place, place.stat())
+        with os.scandir(directory) as entries:
+            for item in entries:
+                # Another check may rename its draft meanwhile.
+                with suppress(FileNotFoundError):
+                    _refuse_foreign(item.path, item.stat())
+        os.utime(directory)
+        if is_new:
+            _remove_old(top)
+        return VerdictCache(directory, _read_salt(directory / _SALT_FILE))
+    except UnsafeError as error:
+        warn(f"{error}")
+    except (OSError, ValueError):
+        pass
+    return None
+
+
+def _refuse_foreign(path: str | Path, state: os.stat_result) -> None:
+    if state.st_uid != os.geteuid() or state.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise UnsafeError(
+            f"{path}: another user may write it, so no verdict is reused; correct its owner and "
+            "mode, or remove it"
+        )
+
+
+def _read_salt(path: Path) -> int:
+    with suppress(FileExistsError):
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            file.write(f"{secrets.randbits(64)}\n")
+    return int(path.read_text())
+
+
+def _remove_old(top: Path) -> None:
+    directories = sorted(top.iterdir(), key=lambda path: path.lstat().st_mtime_ns, reverse=True)
+    for path in directories[KEPT_VERSIONS:]:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def hash_code() -> str:
+    """The SHA-256 of the files of rules/ and checker/, and of the versions of what they use."""
+    digest = sha256(f"{sys.version} {os.uname().machine}".encode())
+    for name in _NUMERICS:
+        with suppress(PackageNotFoundError):
+            digest.update(f"{name} {version(name)}\n".encode())
+    for package in (rules, checker):
+        for root, directories, names in os.walk(Path(str(package.__file__)).parent):
+            directories[:] = sorted(set(directories) - {"__pycache__"})
+            for name in sorted(names):
+                content = (Path(root) / name).read_bytes()
+                digest.update(f"{name} {len(content)}\n".encode() + content)
+    return digest.hexdigest()
+
+
+def take_stamp(bundle: Path) -> Stamp:
+    """The stamp of the bundle in a directory; empty if it cannot be taken."""
+    stamp: Stamp = []
+    try:
+        with os.scandir(bundle) as entries:
+            for entry in entries:
+                if entry.name == SIGNATURE_DIR:
+                    continue
+                state = entry.stat(follow_symlinks=False)
+                times = (state.st_mtime_ns, state.st_ctime_ns)
+                if len(stamp) == _MAX_FILES or max(times) / 1e9 > time.time() - SETTLED_S:
+                    return []
+                stamp.append([entry.name, state.st_mode, state.st_size, *times, state.st_ino])
+    except OSError:
+        return []
+    return sorted(stamp)
+
+
+def _hash_published(path: Path, content: bytes) -> dict[str, str]:
+    return {path.name: sha256(content).hexdigest()}
+
+
+def hash_files(files: Files) -> dict[str, str]:
+    """The SHA-256 of each file that was read, without signatures."""
+    return {
+        name: sha256(content).hexdigest()
+        for name, content in files.contents.items()
+        if not name.startswith(f"{SIGNATURE_DIR}/")
+    }
