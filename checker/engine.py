@@ -94,9 +94,7 @@ def judge_all(
         keyrings += places.keyrings
     # Load the rules before the processes start: those inherit them.
     rules_by_id()
-    if cache and verify_cache:
-        tenth = random.sample(list(targets), -(-len(targets) // 10))
-        cache = replace(cache, verified=frozenset(tenth))
+    cache = _verify_tenth(cache, list(targets)) if cache and verify_cache else cache
     options = JudgeOptions(keyring, signed, evidence, keep=keep, cache=cache)
     results = map_in_processes(
         partial(_judge_targets, options=options), list(targets.values()), _report_crash
@@ -119,6 +117,12 @@ def judge_all(
         tuple(display_path(path.parent, roots) for path in used_keyrings),
         sum(item.is_reused for item in judged),
     )
+
+
+def _verify_tenth(cache: VerdictCache, paths: Sequence[Path]) -> VerdictCache:
+    """The cache, of which a random tenth of the paths is to be judged again."""
+    tenth = random.sample(paths, -(-len(paths) // 10))
+    return replace(cache, verified=frozenset(tenth))
 
 
 def _judge_targets(targets: Sequence[_Target], options: JudgeOptions) -> list[JudgedBundle]:
