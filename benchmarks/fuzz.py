@@ -55,7 +55,8 @@ from harness.power.caps.journal import (  # noqa: E402
     new_journal,
 )
 from reporting.paper import Paper  # noqa: E402
-from reporting.results_model import build_published_rows, build_submitted_row  # noqa: E402
+from reporting.published_rows import build_published_rows  # noqa: E402
+from reporting.results_model import build_submitted_row  # noqa: E402
 from reporting.run_record import RunRecord, summarize_bundle  # noqa: E402
 from rules.bundle import Bundle  # noqa: E402
 from rules.bundle_format import records  # noqa: E402

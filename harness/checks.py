@@ -177,6 +177,7 @@ def check_plan(plan: Plan) -> Iterator[Check]:
         )
         yield Check("reproduction", None, boards, "choose another one with CUDA_VISIBLE_DEVICES")
     name = plan.devices[0].name
+    known = find_board(name, plan.devices[0].memory_bytes)
     yield (
         Check(
             "board",
@@ -184,7 +185,7 @@ def check_plan(plan: Plan) -> Iterator[Check]:
             f"{name}: the rule book has no data sheet of this board, so MFU and bounds are not "
             "computed",
         )
-        if find_board(name) is None
+        if known is None or not known.peak_tflops
         else Check("board", True, f"{name}: the rule book has its data sheet")
     )
     yield from check_power_state(name, plan.state)

@@ -16,6 +16,7 @@ from checker.command_line.toml_text import parse_toml
 from harness import __version__
 from harness.container_image import find_container_image
 from harness.meter_tables import read_meter_tables, select_meters
+from harness.node_table import read_node_table
 from harness.power.source import Device
 from harness.run.plan import PlanError
 from rules.bundle_format.records import ENVIRONMENT_FORMAT, SYSTEM_FORMAT, Json
@@ -59,8 +60,8 @@ SOURCES = ("rules", "reference", "harness")
 
 def read_description(path: Path | None) -> Json:
     """Read the submitter's description of the system from a TOML file. Its keys are name, site,
-    category, cooling and interconnect, whose values are text, and tables `[[meter]]`, which become
-    `meters` of the description.
+    category, cooling and interconnect, whose values are text, a table `[node]`, which becomes
+    `node` of the description, and tables `[[meter]]`, which become its `meters`.
 
     Raises PlanError, which names the file, the key and the allowed values.
     """
@@ -75,12 +76,12 @@ def read_description(path: Path | None) -> Json:
         ) from None
     except ValueError as error:
         raise PlanError(f"{path}: cannot be read as TOML: {error}") from None
-    tables = values.pop("meter", None)
+    tables, node_table = values.pop("meter", None), values.pop("node", None)
     for key, value in values.items():
         if key not in DESCRIPTION:
             raise PlanError(
-                f"{path}: unknown key {key!r}; the keys are {', '.join(DESCRIPTION)} and tables "
-                "[[meter]]"
+                f"{path}: unknown key {key!r}; the keys are {', '.join(DESCRIPTION)}, a table "
+                "[node] and tables [[meter]]"
             )
         if not isinstance(value, str):
             raise PlanError(f"{path}: {key} must be text in quotes, found {value!r}")
@@ -89,7 +90,8 @@ def read_description(path: Path | None) -> Json:
             f"{path}: category must be available, preview or research, found {values['category']!r}"
         )
     meters = {} if tables is None else {"meters": read_meter_tables(path, tables)}
-    return {**DESCRIPTION, **values, **meters}
+    node = {} if node_table is None else {"node": read_node_table(path, node_table)}
+    return {**DESCRIPTION, **values, **node, **meters}
 
 
 @dataclass(frozen=True)
@@ -118,11 +120,13 @@ class NodeDescription:
 
 
 def describe_system(description: Json, nodes: Sequence[NodeDescription]) -> Json:
-    """Return system.json for these nodes, with the meters that have feeds of them. A system without
-    a name gets that of its accelerators."""
+    """Return system.json for these nodes, each with the rating that the description states, and
+    with the meters that have feeds of them. A system without a name gets that of its accelerators.
+    """
     name = description["name"] or nodes[0].accelerators[0].name
-    entries = [node.to_json() for node in nodes]
-    document = {"format": SYSTEM_FORMAT, **description, "name": name, "nodes": entries}
+    document = {"format": SYSTEM_FORMAT, **description, "name": name}
+    rating = document.pop("node", {})
+    document["nodes"] = [{**node.to_json(), **rating} for node in nodes]
     meters = select_meters(document.pop("meters", ()), [node.name for node in nodes])
     return {**document, "meters": meters} if meters else document
 

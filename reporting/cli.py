@@ -41,19 +41,33 @@ _DIRECTORY = click.Path(file_okay=False, path_type=Path)
 
 
 def start() -> NoReturn:
-    """Run `bench-report` with the arguments of the process. A directory called `compare` is
-    reported on as `./compare`."""
+    """Run `bench-report` with the arguments of the process. A directory with the name of a command
+    is reported on as `./NAME`."""
     if is_completing("bench-report"):
-        commands = {"compare": "compare two bundles, systems or rounds"}
-        run_program(CommandOrPaths(main, commands, load_command), "bench-report", [])
+        run_program(CommandOrPaths(main, COMMANDS, load_command), "bench-report", [])
     collect_garbage_rarely()
-    if sys.argv[1:2] == ["compare"]:
-        run_program(load_command("compare"), "bench-report compare", sys.argv[2:])
+    if (name := "".join(sys.argv[1:2])) in COMMANDS:
+        run_program(load_command(name), f"bench-report {name}", sys.argv[2:])
     run_program(main, "bench-report", sys.argv[1:])
 
 
+COMMANDS = {
+    "advise": "advise which power cap to set for a workload",
+    "compare": "compare two bundles, systems or rounds",
+    "trace": "draw the power of one run over time",
+}
+
+
 def load_command(name: str) -> click.Command:
-    """Import the command called `name`, of which there is one."""
+    """Import the command called `name`, one of `COMMANDS`."""
+    if name == "advise":
+        from reporting.advice.command import advise
+
+        return advise
+    if name == "trace":
+        from reporting.course.command import trace
+
+        return trace
     from reporting.rounds.command import compare
 
     return compare
@@ -61,8 +75,10 @@ def load_command(name: str) -> click.Command:
 
 @click.command(
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Another command, with its own --help: bench-report compare A B compares two bundles, "
-    "systems or rounds. To report on a directory with this name, write ./compare.",
+    epilog="Other commands, each with its own --help: bench-report advise ROUND advises which cap "
+    "to set, bench-report compare A B compares two bundles, systems or rounds, and bench-report "
+    "trace BUNDLE draws the power of a run over time. To report on a directory with such a name, "
+    "write ./NAME.",
 )
 @click.argument(
     "paths",
@@ -160,9 +176,9 @@ def main(
             show_step("checking the bundles" if since is None else "checking the earlier round")
             earlier = None if since is None else collect_earlier(since, paths, keyring, local)
             show_step("checking the bundles")
-            shipped = list_shipped_figures(paths) if published else []
             # The server starts when this process works alone, and not while all cores check.
             after_bundles = start_server if out else None
+            shipped = list_shipped_figures(paths) if published else []
             collected = collect([*paths, *shipped], keyring, local, after_bundles)
             exports = Exports(tables, figures, 252 if width == "252" else 516)
             lines = _write_files(collected, earlier, out, exports, drawing) if out else []
@@ -175,8 +191,7 @@ def main(
         raise UnavailableError(str(error)) from None
     finally:
         show_step("")
-    for line in lines:
-        click.echo(line)
+    click.echo("".join(f"{line}\n" for line in lines), nl=False)
     sys.exit(FAILED if collected.rejected else 0)
 
 

@@ -14,9 +14,9 @@ from checker.trust.manifest import find_manifest_problems
 from checker.verdict import NON_BUNDLE_STANDINGS, Verdict
 from reporting.older_recipes import mark_older_recipes
 from reporting.paper import Paper
+from reporting.published_rows import build_published_rows
 from reporting.results_model import (
     ResultRow,
-    build_published_rows,
     build_submitted_row,
     name_centers,
 )

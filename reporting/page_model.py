@@ -1,10 +1,10 @@
 """The content of the page as tables: an overview, one section per workload, and one part per
 system."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from reporting.collect import Collected, read_bundle
+from reporting.collect import Collected
 from reporting.report_table import ReportTable
 from reporting.results_model import (
     ResultRow,
@@ -16,50 +16,25 @@ from reporting.rounds.changes import RoundChanges
 from reporting.rounds.compare import compare_rounds
 from reporting.rounds.earlier import EarlierRound
 from reporting.rounds.table import build_change_counts_table, build_changes_table
-from reporting.sections import compare, overview, planning, results
+from reporting.sections import overview, planning
 from reporting.sections.cells import BundleLink, Cells
 from reporting.sections.control import add_control_shares, build_control_table
 from reporting.sections.data_sheets.boards import build_board_table
 from reporting.sections.data_sheets.naive import build_naive_table
-from reporting.sections.idle import build_idle_table
-from reporting.sections.like_paper import PAPERS, build_like_table
+from reporting.sections.evidence import build_evidence_table
 from reporting.sections.nodes import racks
 from reporting.sections.nodes.fixed_work import build_fixed_work_table
-from reporting.sections.nodes.power import build_node_gain_table, build_node_table
 from reporting.sections.nodes.scope import (
     build_node_scope_tables,
     find_node_cells,
     select_node_rows,
 )
-from reporting.sections.power_traces import build_trace_tables
 from reporting.sections.repeats import ReportSpread, measure_spread, state_intervals
-from reporting.sections.serving import build_serving_table
-from reporting.sections.spread import build_epochs_table, build_repeats_table
-from reporting.sections.sweeps.axes import build_axis_tables
-from reporting.sections.sweeps.caps import build_peak_table, build_sweep_table, find_sweeps
-from reporting.sections.sweeps.gains import build_settings_table
 from reporting.sections.sweeps.published_settings import build_published_settings_table
-from reporting.sections.sweeps.same_boards import build_same_boards_table
-from reporting.sections.sweeps.scaling import build_scaling_table, find_scaled_runs
-from reporting.sections.token_energy import build_token_energy_table
 from reporting.sentences.other_sources import OtherSources, describe_other_sources
 from reporting.sentences.page import PageSentences, build_page_sentences
-from rules.workloads import Workload, workloads
-
-
-@dataclass(frozen=True)
-class WorkloadSection:
-    """The tables of one workload: those of compared results, and those of demo runs, which are
-    not compared."""
-
-    workload: Workload
-    tables: Sequence[ReportTable]
-    demo: Sequence[ReportTable]
-    submitted: int
-    cautions: Sequence[str]
-    """Footnotes without repeats, in the order of the rows."""
-    simulated: bool
-    """Whether the work of a demo run was simulated."""
+from reporting.workload_section import WorkloadSection, build_section
+from rules.workloads import workloads
 
 
 @dataclass(frozen=True)
@@ -151,11 +126,12 @@ class PageModel:
             self.boards,
             self.evidence,
         )
-        return [
-            table
-            for table in (*overview_tables, *section_tables, *later_tables)
-            if table is not None
-        ]
+        return drop_none([*overview_tables, *section_tables, *later_tables])
+
+
+def drop_none(tables: Iterable[ReportTable | None]) -> list[ReportTable]:
+    """The tables that are not empty."""
+    return [table for table in tables if table is not None]
 
 
 def build_page_model(
@@ -167,11 +143,8 @@ def build_page_model(
     named_rows = state_intervals(rows, spread)
     shared_words = find_shared_words(named_rows)
     rows = drop_shared_words(named_rows, shared_words)
-    sections = [
-        section
-        for workload in workloads().values()
-        if (section := _build_section(workload, rows, link, spread)) is not None
-    ]
+    built = (build_section(workload, rows, link, spread) for workload in workloads().values())
+    sections = [section for section in built if section is not None]
     naive = build_naive_table(rows, link)
     fixed_work = build_fixed_work_table(rows, collected.papers, link)
     passed_findings = collected.list_passed_findings()
@@ -180,34 +153,20 @@ def build_page_model(
     whole_nodes = racks.build_whole_nodes_table(nodes)
     workloads_table = overview.build_workloads_table(rows, spread)
     what_if = planning.build_what_if_table(rows, link, spread)
-    evidence = overview.build_evidence_table(rows, link)
+    evidence = build_evidence_table(rows, link)
     section_tables = [table for section in sections for table in (*section.tables, *section.demo)]
-    charted_tables = [
-        table for table in (*section_tables, naive, fixed_work, whole_nodes) if table is not None
-    ]
+    charted = drop_none([*section_tables, naive, fixed_work, whole_nodes])
+    sources = describe_other_sources(collected.papers)
+    sentences = build_page_sentences(rows, passed_findings, charted, spread, link, sources)
+    scoped_tables = drop_none([workloads_table, *section_tables, what_if, evidence])
     changes = (
         compare_rounds(earlier.collected, collected, earlier.label, spread) if earlier else None
     )
-    sources = describe_other_sources(collected.papers)
-    sentences = build_page_sentences(rows, passed_findings, charted_tables, spread, link, sources)
-    node_scope = _build_node_scope(
-        rows,
-        [
-            workloads_table,
-            *section_tables,
-            *(table for table in (what_if, evidence) if table is not None),
-        ],
-        systems,
-        link,
-        sources,
-    )
+    node_scope = _build_node_scope(rows, scoped_tables, systems, link, sources)
     if node_scope:
         sections = [_add_node_rows(section, node_scope.cells) for section in sections]
-    card_order = [card.workload for card in sentences.cards]
-    # Workloads with submitted results come first, in the order of the answer cards.
-    sections.sort(key=lambda s: (not s.submitted, card_order.index(s.workload.id)))
     return PageModel(
-        sections=sections,
+        sections=_sort_sections(sections, [card.workload for card in sentences.cards]),
         workloads=workloads_table,
         excluded=overview.build_excluded_table(rows, link),
         systems_table=overview.build_systems_table(named_rows) if systems else None,
@@ -233,6 +192,13 @@ def build_page_model(
         changes_table=build_changes_table(changes, link) if changes else None,
         change_counts=build_change_counts_table(changes) if changes else None,
     )
+
+
+def _sort_sections(
+    sections: Sequence[WorkloadSection], card_order: Sequence[str]
+) -> list[WorkloadSection]:
+    """Workloads with submitted results come first, in the order of the answer cards."""
+    return sorted(sections, key=lambda s: (not s.submitted, card_order.index(s.workload.id)))
 
 
 def _build_node_scope(
@@ -277,139 +243,3 @@ def _build_systems(rows: Sequence[ResultRow], link: BundleLink) -> list[SystemPa
         )
         parts.append(SystemPart(name, overview.collect_facts(system_rows), table))
     return parts
-
-
-def _build_section(
-    workload: Workload, rows: Sequence[ResultRow], link: BundleLink, spread: ReportSpread
-) -> WorkloadSection | None:
-    workload_rows = [row for row in rows if row.workload == workload.id]
-    # Control runs have a table of their own, which compares nothing.
-    if not workload_rows or workload.is_control:
-        return None
-    submitted = sort_results([row for row in workload_rows if row.standing in ("closed", "open")])
-    published = sorted(
-        (row for row in workload_rows if row.standing == "published"),
-        # By paper and board, because published results are not ranked.
-        key=lambda row: (row.system, row.accelerator, row.cap_w or 0),
-    )
-    demo = sort_results([row for row in workload_rows if row.standing == "demo"])
-    return WorkloadSection(
-        workload=workload,
-        tables=list(_build_compared_tables(workload, submitted, published, link, spread)),
-        demo=list(_build_demo_tables(workload, demo, published, link)),
-        submitted=len(submitted),
-        # Several rows of a paper share a caution. The footnote is printed once.
-        cautions=list(dict.fromkeys(row.caution for row in published if row.caution)),
-        simulated=any(
-            row.provenance is not None and row.provenance.run.is_simulated for row in demo
-        ),
-    )
-
-
-def _build_compared_tables(
-    workload: Workload,
-    submitted: Sequence[ResultRow],
-    published: Sequence[ResultRow],
-    link: BundleLink,
-    spread: ReportSpread,
-) -> Iterator[ReportTable]:
-    compared = (*submitted, *published)
-    if not compared:
-        return
-    yield results.build_results_table(
-        workload, compared, link, f"{workload.id}-results", f"{workload.title}: results", spread
-    )
-    tables = (
-        compare.build_best_table(workload, compared, link, f"{workload.id}-best", spread),
-        compare.build_compare_table(workload, compared, link, f"{workload.id}-compare", spread),
-        compare.build_tuned_table(workload, submitted, link, f"{workload.id}-tuned", spread),
-        build_serving_table(
-            submitted, link, f"{workload.id}-serving", f"{workload.title}: serving"
-        ),
-        build_token_energy_table(
-            workload,
-            submitted,
-            f"{workload.id}-tokens",
-            f"{workload.title}: energy by kind of token",
-        ),
-        build_like_table(workload, submitted, published, link, f"{workload.id}-like"),
-    )
-    yield from (table for table in tables if table is not None)
-    yield from _build_run_tables(workload, submitted, link, workload.id, "", spread)
-
-
-def _build_demo_tables(
-    workload: Workload,
-    demo: Sequence[ResultRow],
-    published: Sequence[ResultRow],
-    link: BundleLink,
-) -> Iterator[ReportTable]:
-    if not demo:
-        return
-    id = f"{workload.id}-demo"
-    # Demo runs have no compared tables: nothing ranks them.
-    title = f"{workload.title}: demo, serving, not compared"
-    token_title = f"{workload.title}: demo, energy by kind of token"
-    like_demo = [row for row in demo if row.variant in PAPERS]
-    tables = (
-        build_serving_table(demo, link, f"{id}-serving", title),
-        build_token_energy_table(workload, demo, f"{id}-tokens", token_title),
-        build_like_table(workload, like_demo, published, link, f"{id}-like", "demo, "),
-    )
-    yield from (table for table in tables if table is not None)
-    yield from _build_run_tables(workload, demo, link, id, "demo, ", None)
-    yield results.build_results_table(
-        workload, demo, link, f"{id}-results", f"{workload.title}: demo runs, not compared"
-    )
-
-
-def _build_run_tables(
-    workload: Workload,
-    rows: Sequence[ResultRow],
-    link: BundleLink,
-    id: str,
-    prefix: str,
-    spread: ReportSpread | None,
-) -> Iterator[ReportTable]:
-    """The tables of sweeps, scaling and power. Without `spread`, the rows are not compared."""
-    title_suffix = ", not compared" if prefix else ""
-    if sweeps := find_sweeps(rows):
-        yield build_sweep_table(
-            workload,
-            sweeps,
-            link,
-            f"{id}-sweeps",
-            f"{workload.title}: {prefix}power-cap sweep{title_suffix}",
-        )
-        yield build_peak_table(
-            workload, sweeps, f"{id}-peaks", f"{workload.title}: {prefix}efficiency peaks"
-        )
-        compared = [settings for sweep in sweeps if (settings := sweep.compared_settings)]
-        settings_table = build_settings_table(
-            compared, f"{id}-settings", f"{workload.title}: {prefix}best setting by metric"
-        )
-        title = f"{workload.title}: {prefix}caps on the same boards"
-        boards_table = build_same_boards_table(compared, spread, f"{id}-cap-boards", title)
-        title = f"{workload.title}: {prefix}gains of whole nodes"
-        node_gain_table = build_node_gain_table(workload, sweeps, f"{id}-node-gains", title)
-        sweep_tables = settings_table, boards_table, node_gain_table
-        yield from (table for table in sweep_tables if table is not None)
-    yield from build_axis_tables(workload, rows, link, id, prefix, spread)
-    if scaled_runs := find_scaled_runs(rows):
-        title = f"{workload.title}: {prefix}scaling over accelerators{title_suffix}"
-        yield build_scaling_table(workload, scaled_runs, link, f"{id}-scaling", title, spread)
-    title = f"{workload.title}: {prefix}node power{title_suffix}"
-    if (nodes := build_node_table(workload, rows, link, f"{id}-nodes", title)) is not None:
-        yield nodes
-    title = f"{workload.title}: {prefix}idle power{title_suffix}"
-    if (idle := build_idle_table(workload, rows, link, f"{id}-idle", title)) is not None:
-        yield idle
-    if rows:
-        title = f"{workload.title}: {prefix}epochs within each run"
-        yield build_epochs_table(workload, rows, link, f"{id}-epochs", title, spread)
-        title = f"{workload.title}: {prefix}spread of repeats"
-        yield build_repeats_table(workload, rows, link, f"{id}-repeats", title)
-        yield results.build_power_table(
-            workload, rows, link, f"{id}-power", f"{workload.title}: {prefix}clocks and power"
-        )
-    yield from build_trace_tables(rows, id, read_bundle)

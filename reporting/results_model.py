@@ -1,13 +1,12 @@
 """The results of the report: one `ResultRow` per accepted bundle and one per published figure."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal, cast
+from typing import Literal
 
 from checker.directory_names import fold_name
 from checker.verdict import Verdict
-from reporting.paper import Paper
 from reporting.run_record import Provenance, RunRecord, describe_ties
 from rules.boards import SIMULATED_PREFIX, find_board
 from rules.bundle_findings import is_cap_without_effect
@@ -16,9 +15,9 @@ from rules.finding import Finding
 from rules.metrics import run as metrics
 from rules.metrics.figures import Estimate
 from rules.metrics.power.profile import with_node_overhead
-from rules.protocol import CURRENT, PROTOCOLS
+from rules.protocol import PROTOCOLS
 from rules.studies.metrics.naive import RunComparison, compare_run_with_naive, estimate_by_board
-from rules.workloads import Workload, workloads
+from rules.workloads import workloads
 
 PUBLISHED_PRECISION = "bf16"
 """Papers rarely state the precision of a row. The dense bf16 peak is the highest one in use there,
@@ -194,7 +193,7 @@ def build_submitted_row(run: RunRecord, verdict: Verdict) -> ResultRow:
         standing=declaration.standing,
         system=run.system.name,
         accelerator=", ".join(names),
-        model=_get_board_id(names[0]),
+        model=_get_model(run),
         center=verdict.path.resolve().parent.parent.name,
         count=len(run.accelerators),
         variant=declaration.implementation.variant,
@@ -219,38 +218,36 @@ def build_submitted_row(run: RunRecord, verdict: Verdict) -> ResultRow:
         if mfu is None or is_demo_work
         else mfu.value * _least_flops_share(declaration),
         naive=None if is_demo_work else _compare_with_naive(run, names),
-        implausible=_explain_excess(mfu.value, peak / 1e12, precision)
+        implausible=explain_excess(mfu.value, peak / 1e12, precision)
         if exceeds_peak and mfu and peak
         else None,
-        provenance=Provenance(
-            run,
-            verdict.signer,
-            tuple(verdict.findings),
-            verdict.reviewers,
-            verdict.rejecters,
-            verdict.accepted,
-            verdict.reproducers,
-            verdict.findings_that_bar_winning,
-            Path(*verdict.reproduces.original.parts[-3:]).as_posix()
-            if verdict.reproduces
-            else None,
-            ties=tuple(
-                dict.fromkeys(
-                    tie
-                    for reproduction in (*verdict.reproductions, verdict.reproduces)
-                    if reproduction and reproduction.agrees
-                    for tie in reproduction.shared
-                )
-            ),
-            manifest_sha256=verdict.manifest_sha256,
-            trust_level=verdict.trust_level,
-        ),
+        provenance=_make_provenance(run, verdict),
+    )
+
+
+def _make_provenance(run: RunRecord, verdict: Verdict) -> Provenance:
+    reproductions = (*verdict.reproductions, verdict.reproduces)
+    ties = (tie for r in reproductions if r and r.agrees for tie in r.shared)
+    original = verdict.reproduces.original if verdict.reproduces else None
+    return Provenance(
+        run,
+        verdict.signer,
+        tuple(verdict.findings),
+        verdict.reviewers,
+        verdict.rejecters,
+        verdict.accepted,
+        verdict.reproducers,
+        verdict.findings_that_bar_winning,
+        Path(*original.parts[-3:]).as_posix() if original else None,
+        ties=tuple(dict.fromkeys(ties)),
+        manifest_sha256=verdict.manifest_sha256,
+        trust_level=verdict.trust_level,
     )
 
 
 def _compare_with_naive(run: RunRecord, names: Sequence[str]) -> RunComparison | None:
     """Compare a run on boards of one kind, with these names, with the naive estimate."""
-    board = find_board(names[0])
+    board = run.accelerators[0].board
     if board is None or len(names) > 1:
         return None
     estimate = estimate_by_board(board, run.declaration.implementation.precision)
@@ -326,45 +323,6 @@ def format_accelerator_count(row: ResultRow) -> str:
     return f" \u00d7 {row.count}" if row.count and row.count > 1 else ""
 
 
-def build_published_rows(paper: Paper) -> Iterator[ResultRow]:
-    """The rows of a paper (schema `published-1`). Rows of workloads that the rule book does not
-    have are left out."""
-    for row in paper.rows or ():
-        if row.workload not in workloads():
-            continue
-        rate, cap = row.items_per_s_per_accelerator, row.cap_w
-        # A paper without power: energy follows from the assumption that a board draws its cap.
-        joules, per_joule = metrics.energy_at_cap(rate, cap) if rate > 0 else (None, None)
-        known_board = find_board(row.accelerator)
-        # The lowest MFU that the figure implies: at the highest dense peak in common use.
-        peak = known_board.peak_tflops.get(PUBLISHED_PRECISION) if known_board else None
-        workload = workloads()[row.workload]
-        share = metrics.min_peak_share(rate, workload.full, peak) if peak else None
-        yield ResultRow(
-            workload=workload.id,
-            standing=paper.standing,
-            system=paper.citation,
-            accelerator=row.accelerator,
-            model=_get_board_id(row.accelerator),
-            cap_w=cap,
-            cap_enforced=row.cap_enforced,
-            items_per_s_per_accelerator=Figure(rate, "printed"),
-            joules_per_item=None if joules is None else Figure(joules, "assumed"),
-            items_per_joule=None if per_joule is None else Figure(per_joule, "assumed"),
-            mfu=None if share is None else Figure(share, "bound"),
-            implausible=_explain_published_excess(
-                share, peak, rate, workload, paper.accelerators_per_run
-            )
-            if row.quotes
-            else None,
-            paper=paper.id,
-            table=row.table,
-            url=paper.link,
-            caution=row.objection,
-            comparison=cast(Comparison, (row.quotes and row.comparison) or "level"),
-        )
-
-
 def sort_results(rows: Sequence[ResultRow]) -> list[ResultRow]:
     """Sort submitted rows by throughput per accelerator, highest first. Rows excluded from
     comparison come last."""
@@ -391,32 +349,17 @@ def _make_optional_figure(estimate: Estimate | None) -> Figure | None:
     return None if estimate is None else _make_figure(estimate)
 
 
-def _get_board_id(name: str) -> str:
+def _get_model(run: RunRecord) -> str:
+    """The board of a run; of several, the first by name."""
+    first = min(run.accelerators, key=lambda accelerator: accelerator.name)
+    return first.board.id if first.board else first.name.removeprefix(SIMULATED_PREFIX)
+
+
+def get_board_id(name: str) -> str:
     known_board = find_board(name)
     # A simulated board has the colour of the board that it simulates.
     return known_board.id if known_board else name.removeprefix(SIMULATED_PREFIX)
 
 
-def _explain_excess(share: float, peak_tflops: float, precision: str) -> str:
+def explain_excess(share: float, peak_tflops: float, precision: str) -> str:
     return f"exceeds the peak: {share * 100:.0f} % of {peak_tflops:.0f} TFLOP/s dense {precision}"
-
-
-def _explain_published_excess(
-    share: float | None,
-    peak: float | None,
-    rate: float,
-    workload: Workload,
-    accelerators: int | None,
-) -> str | None:
-    # A share above the limit often means that the paper gives the sum over GPUs.
-    if share is None or peak is None or share <= CURRENT.max_peak_share:
-        return None
-    reason = _explain_excess(share, peak, PUBLISHED_PRECISION)
-    if accelerators is None:
-        return reason
-    per_gpu = f"{metrics.per_accelerator(rate, accelerators):,.0f}".replace(",", "\u202f")
-    count_word = {2: "two", 4: "four", 8: "eight"}.get(accelerators, str(accelerators))
-    return (
-        f"{reason}; if it is the sum of {count_word} GPUs, "
-        f"it is {per_gpu} {workload.item}s/s per GPU"
-    )

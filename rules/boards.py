@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from rules import board_sheets as sheets
+
 CEILING_FALL_MHZ = 75
 """By how much the ceiling of the clock falls from products of zeros to those of values of which 20
 % are not zero: 60 to 75 MHz on H100 and H200 in bf16. With more of them, the cap is the limit."""
@@ -46,31 +48,23 @@ def expected_state(name: str, state: str | None) -> str | None:
 
 
 @dataclass(frozen=True)
-class Source:
-    """A data sheet, or another publication that states properties of a board."""
-
-    title: str
-    url: str
-
-
-@dataclass(frozen=True)
 class Board:
     """One board model."""
 
     id: str
     vendor: str
     names: tuple[str, ...]
-    """The names that the vendor's library reports for it. Empty: they are not known, and the rules
-    treat the board as unknown."""
+    """The names that the vendor's library reports for it. Boards with one name differ in memory.
+    Empty: they are not known, and the rules treat the board as unknown."""
     peak_tflops: Mapping[str, float]
     """Dense peak rates in TFLOP/s by precision, on matrix units where the board has them for the
-    precision. A multiply-add counts as two."""
+    precision. A multiply-add counts as two. Empty: no source gives them."""
     max_power_w: float | None
     """The highest power limit that can be set."""
     idle_power_w: float | None
     """A lower bound of the power of a working board: even an idle one draws more. Data sheets have
     no such figure: it is a bound of this rule book."""
-    memory_tb_per_s: float
+    memory_tb_per_s: float | None
     """Memory bandwidth."""
     memory_gib: float
     boost_mhz: int | None
@@ -80,7 +74,7 @@ class Board:
     memory_type: str
     default_power_w: float | None
     """The power limit of a board that nobody changed."""
-    sources: tuple[Source, ...]
+    sources: tuple[sheets.Source, ...]
     clock_ceilings_mhz: Mapping[str, int] = field(default_factory=dict)
     """By precision, the SM clock that the driver does not exceed under dense matrix products of
     zeros, far below the power cap; NVML gives the power cap as the reason of it. Empty: not
@@ -106,195 +100,171 @@ class Board:
         return self.peak_tflops.get("tf32" if precision == "tf32-conv" else precision)
 
 
-def _make_peaks(
-    fp64: float | None,
-    fp32: float | None,
-    tf32: float | None,
-    fp16: float,
-    fp8: float | None,
-    has_bf16: bool = True,
-) -> Mapping[str, float]:
-    """Peaks by precision. The rate of bf16 is that of fp16 on boards that have it."""
-    bf16 = fp16 if has_bf16 else None
-    peaks = {"fp64": fp64, "fp32": fp32, "tf32": tf32, "bf16": bf16, "fp16": fp16, "fp8": fp8}
-    return {precision: rate for precision, rate in peaks.items() if rate is not None}
-
-
-_HOPPER_PEAKS = _make_peaks(66.9, 66.9, 494.7, 989.4, 1978.9)
-_HOPPER_NVL_PEAKS = _make_peaks(60.0, 60.0, 417.5, 835.5, 1670.5)
-_H100_PCIE_PEAKS = _make_peaks(51.2, 51.2, 378.0, 756.0, 1513.0)
-_AMPERE_PEAKS = _make_peaks(19.5, 19.5, 156.0, 312.0, None)
-_A100_64GB_PEAKS = _make_peaks(22.4, 22.4, 179.0, 358.0, None)
-_A40_PEAKS = _make_peaks(None, 37.4, 74.8, 149.7, None)
-_RTX_PRO_SERVER_PEAKS = _make_peaks(None, 120.0, 250.0, 500.0, 1000.0)
-_RTX_PRO_PEAKS = _make_peaks(None, 125.0, 251.9, 503.8, 1007.6)
-_L40S_PEAKS = _make_peaks(None, 91.6, 183.0, 362.05, 733.0)
-_V100_PEAKS = _make_peaks(7.8, 15.7, None, 125.0, None, has_bf16=False)
-_V100_PCIE_PEAKS = _make_peaks(7.0, 14.0, None, 112.0, None, has_bf16=False)
-_T4_PEAKS = _make_peaks(None, 8.1, None, 65.0, None, has_bf16=False)
-_RTX_6000_PEAKS = _make_peaks(None, 16.3, None, 130.5, None, has_bf16=False)
-_B200_PEAKS = _make_peaks(37.0, 75.0, 1100.0, 2250.0, 4500.0)
-_B300_PEAKS = _make_peaks(1.25, 75.0, 1125.0, 2250.0, 4500.0)
-_GB200_PEAKS = _make_peaks(40.0, 80.0, 1250.0, 2500.0, 5000.0)
-_GB300_PEAKS = _make_peaks(None, None, None, 2500.0, 5000.0)
-_MI250X_PEAKS = _make_peaks(95.7, 95.7, None, 383.0, None)
-_MI210_PEAKS = _make_peaks(45.3, 45.3, None, 181.0, None)
-_MI250X_DIE_PEAKS = _make_peaks(47.9, 47.9, None, 191.5, None)
-_MI300A_PEAKS = _make_peaks(122.6, 122.6, 490.3, 980.6, 1961.2)
-_MI300X_PEAKS = _make_peaks(163.4, 163.4, 653.7, 1307.4, 2614.9)
 _H200_CEILINGS = {"bf16": 1740, "fp16": 1635, "fp8": 1695, "tf32": 1950}
 _H100_CEILINGS = {"bf16": 1650, "fp16": 1560, "fp8": 1605, "tf32": 1815, "fp64": 1965}
-_MI355X_PEAKS = _make_peaks(78.6, 157.3, None, 2516.6, 5033.2)
-
-_NVIDIA = "https://www.nvidia.com/en-us/data-center"
-_NVIDIA_PDF = "https://www.nvidia.com/content/dam/en-zz/Solutions"
-_AMD = "https://www.amd.com/en/products/accelerators/instinct"
-_H100 = Source("NVIDIA H100 Tensor Core GPU data sheet", f"{_NVIDIA}/h100/")
-_H200 = Source("NVIDIA H200 Tensor Core GPU data sheet", f"{_NVIDIA}/h200/")
-_A100 = Source(
-    "NVIDIA A100 Tensor Core GPU data sheet",
-    f"{_NVIDIA_PDF}/Data-Center/a100/pdf/nvidia-a100-datasheet-us-nvidia-1758950-r4-web.pdf",
-)
-_A100_64GB = Source(
-    "LEONARDO: A Pan-European Pre-Exascale Supercomputer for HPC and AI Applications, Table 2",
-    "https://arxiv.org/abs/2307.16885",
-)
-_A40 = Source(
-    "NVIDIA A40 data sheet",
-    "https://images.nvidia.com/content/Solutions/data-center/a40/nvidia-a40-datasheet.pdf",
-)
-_RTX_PRO_SERVER = Source(
-    "NVIDIA RTX PRO 6000 Blackwell Server Edition, specifications",
-    f"{_NVIDIA}/rtx-pro-6000-blackwell-server-edition/",
-)
-_RTX_PRO = Source(
-    "NVIDIA RTX Blackwell PRO GPU architecture",
-    f"{_NVIDIA_PDF}/design-visualization/quadro-product-literature/"
-    "NVIDIA-RTX-Blackwell-PRO-GPU-Architecture-v1.0.pdf",
-)
-_NVIDIA_NAMES = Source(
-    "Names of NVIDIA's GPUs, README of the open kernel modules",
-    "https://github.com/NVIDIA/open-gpu-kernel-modules#compatible-gpus",
-)
-_A100_BRIEF = Source(
-    "NVIDIA A100 40GB PCIe product brief, PB-10137-001",
-    "https://docslib.org/doc/3015592/a100-40gb-pcie-product-brief",
-)
-_H100_BRIEF = Source(
-    "NVIDIA H100 PCIe product brief, PB-11133-001",
-    "https://manuals.plus/m/56b0c3ef7d0a1c470c0af8f05a0bd1f29a778007472ba941201fbbb185c9bccd",
-)
-_HELMA = Source("Power capping on H100 and H200, 2026", "https://arxiv.org/abs/2604.11391")
-_RTX_6000 = Source(
-    "NVIDIA Quadro RTX 6000 data sheet",
-    f"{_NVIDIA_PDF}/design-visualization/quadro-product-literature/"
-    "quadro-rtx-6000-us-nvidia-704093-r4-web.pdf",
-)
-_V100 = Source("NVIDIA V100 Tensor Core GPU data sheet", f"{_NVIDIA}/v100/")
-_T4 = Source("NVIDIA T4 data sheet", f"{_NVIDIA}/tesla-t4/")
-_L40S = Source("NVIDIA L40S data sheet", f"{_NVIDIA}/l40s/")
-_GH200 = Source(
-    "NVIDIA GH200 Grace Hopper Superchip data sheet", f"{_NVIDIA}/grace-hopper-superchip/"
-)
-_HGX = Source("NVIDIA HGX platform specifications", f"{_NVIDIA}/hgx/")
-_GB200 = Source("NVIDIA GB200 NVL72 data sheet", f"{_NVIDIA}/gb200-nvl72/")
-_GB300 = Source("NVIDIA GB300 NVL72 data sheet", f"{_NVIDIA}/gb300-nvl72/")
-_B300 = Source("B300 and GB300 at a glance", "https://glennklockwood.com/garden/processors/B300")
-_L40S_CLOCKS = Source(
-    "NVIDIA L40S at a dealer", "https://www.itcreations.com/nvidia-gpu/nvidia-l40s-gpu-accelerator"
-)
-_V100_CLOCKS = Source(
-    "T4 and V100 compared", "https://hmc-tech.com/gpu/nvidia-t4-vs-nvidia-v100-sxm"
-)
-_MI210 = Source("AMD Instinct MI210 data sheet", f"{_AMD}/mi200/mi210.html")
-_MI250X = Source("AMD Instinct MI250X data sheet", f"{_AMD}/mi200/mi250x.html")
-_AMD_NAMES = Source(
-    "Names of AMD GPUs, libdrm",
-    "https://gitlab.freedesktop.org/mesa/drm/-/blob/main/data/amdgpu.ids",
-)
-_MI300A = Source("AMD Instinct MI300A data sheet", f"{_AMD}/mi300/mi300a.html")
-_MI300X = Source("AMD Instinct MI300X data sheet", f"{_AMD}/mi300/mi300x.html")
-_MI325X = Source("AMD Instinct MI325X data sheet", f"{_AMD}/mi300/mi325x.html")
-_MI355X = Source("AMD Instinct MI355X data sheet", f"{_AMD}/mi350/mi355x.html")
 
 
 # fmt: off
 BOARDS = (
     Board("H200", "NVIDIA", ("NVIDIA H200",),
-          _HOPPER_PEAKS, 700, 40, 4.8, 141, 1980, True, "HBM3e", 700, (_H200,), _H200_CEILINGS),
+          sheets.HOPPER_PEAKS, 700, 40, 4.8, 141, 1980, True, "HBM3e", 700,
+          (sheets.H200,), _H200_CEILINGS),
     Board("H200 NVL", "NVIDIA", ("NVIDIA H200 NVL",),
-          _HOPPER_NVL_PEAKS, 600, None, 4.8, 141, None, False, "HBM3e", None, (_H200,)),
+          sheets.HOPPER_NVL_PEAKS, 600, None, 4.8, 141, None, False, "HBM3e", None, (sheets.H200,)),
     Board("H100", "NVIDIA", ("NVIDIA H100 80GB HBM3",),
-          _HOPPER_PEAKS, 700, 40, 3.35, 80, 1980, True, "HBM3", 700, (_H100,), _H100_CEILINGS),
+          sheets.HOPPER_PEAKS, 700, 40, 3.35, 80, 1980, True, "HBM3", 700,
+          (sheets.H100,), _H100_CEILINGS),
     Board("H100 94GB HBM2e", "NVIDIA", ("NVIDIA H100",),
-          _HOPPER_PEAKS, 700, None, 2.4, 94, None, False, "HBM2e", 700,
-          (_H100, _HELMA, _NVIDIA_NAMES)),
+          sheets.HOPPER_PEAKS, 700, None, 2.4, 94, None, False, "HBM2e", 700,
+          (sheets.H100, sheets.HELMA, sheets.NVIDIA_NAMES)),
+    # The driver gives this board the name of the one above. The memory tells them apart.
+    Board("H100 64GB", "NVIDIA", ("NVIDIA H100",),
+          sheets.HOPPER_PEAKS, 700, None, None, 64, None, False, "HBM2", 700,
+          (sheets.H100, sheets.H100_64GB, sheets.H100_SXM5, sheets.MARENOSTRUM)),
     Board("H100 PCIe", "NVIDIA", ("NVIDIA H100 PCIe",),
-          _H100_PCIE_PEAKS, 350, 30, 2.0, 80, 1755, True, "HBM2e", 350, (_H100_BRIEF, _H100)),
+          sheets.H100_PCIE_PEAKS, 350, 30, 2.0, 80, 1755, True, "HBM2e", 350,
+          (sheets.H100_BRIEF, sheets.H100)),
     Board("H100 NVL", "NVIDIA", ("NVIDIA H100 NVL",),
-          _HOPPER_NVL_PEAKS, 400, None, 3.9, 94, None, False, "HBM3", None, (_H100,)),
+          sheets.HOPPER_NVL_PEAKS, 400, None, 3.9, 94, None, False, "HBM3", None, (sheets.H100,)),
+    Board("H800", "NVIDIA", ("NVIDIA H800",),
+          sheets.H800_PEAKS, None, None, 3.35, 80, None, False, "HBM3", None,
+          (sheets.H100, sheets.H800, sheets.NVIDIA_NAMES)),
+    Board("H800 PCIe", "NVIDIA", ("NVIDIA H800 PCIe",),
+          {}, None, None, None, 80, None, False, "HBM2e", None, (sheets.H800, sheets.NVIDIA_NAMES)),
+    Board("H20", "NVIDIA", ("NVIDIA H20",),
+          sheets.H20_PEAKS, None, None, 4.0, 96, None, False, "HBM3", 400,
+          (sheets.H20, sheets.H20_RATES, sheets.NVIDIA_NAMES)),
     Board("GH200", "NVIDIA", ("NVIDIA GH200 480GB", "NVIDIA GH200 120GB"),
-          _HOPPER_PEAKS, None, None, 4.0, 96, None, False, "HBM3", None, (_GH200, _NVIDIA_NAMES)),
+          sheets.HOPPER_PEAKS, None, None, 4.0, 96, None, False, "HBM3", None,
+          (sheets.GH200, sheets.NVIDIA_NAMES)),
     Board("GH200 144GB", "NVIDIA", ("NVIDIA GH200 144G HBM3e",),
-          _HOPPER_PEAKS, None, None, 4.9, 144, None, False, "HBM3e", None,
-          (_GH200, _NVIDIA_NAMES)),
+          sheets.HOPPER_PEAKS, None, None, 4.9, 144, None, False, "HBM3e", None,
+          (sheets.GH200, sheets.NVIDIA_NAMES)),
     Board("A100", "NVIDIA", ("NVIDIA A100-SXM4-80GB", "A100-SXM-80GB"),
-          _AMPERE_PEAKS, 400, 30, 2.039, 80, 1410, False, "HBM2e", 400, (_A100,)),
+          sheets.AMPERE_PEAKS, 400, 30, 2.039, 80, 1410, False, "HBM2e", 400, (sheets.A100,)),
     Board("A100 40GB", "NVIDIA", ("NVIDIA A100-SXM4-40GB",),
-          _AMPERE_PEAKS, 400, 30, 1.555, 40, 1410, False, "HBM2", 400, (_A100,)),
+          sheets.AMPERE_PEAKS, 400, 30, 1.555, 40, 1410, False, "HBM2", 400, (sheets.A100,)),
     Board("A100 64GB", "NVIDIA", ("NVIDIA A100-SXM-64GB",),
-          _A100_64GB_PEAKS, None, None, 1.64, 64, None, False, "HBM2e", None,
-          (_A100_64GB, _NVIDIA_NAMES)),
+          sheets.A100_64GB_PEAKS, None, None, 1.64, 64, None, False, "HBM2e", None,
+          (sheets.A100_64GB, sheets.NVIDIA_NAMES)),
     Board("A100 PCIe 80GB", "NVIDIA", ("NVIDIA A100 80GB PCIe",),
-          _AMPERE_PEAKS, 300, 25, 1.935, 80, 1410, False, "HBM2e", 300, (_A100,)),
+          sheets.AMPERE_PEAKS, 300, 25, 1.935, 80, 1410, False, "HBM2e", 300, (sheets.A100,)),
     Board("A100 PCIe 40GB", "NVIDIA", ("NVIDIA A100-PCIE-40GB",),
-          _AMPERE_PEAKS, 250, 25, 1.555, 40, 1410, False, "HBM2", 250, (_A100_BRIEF, _A100)),
+          sheets.AMPERE_PEAKS, 250, 25, 1.555, 40, 1410, False, "HBM2", 250,
+          (sheets.A100_BRIEF, sheets.A100)),
+    Board("A800", "NVIDIA", ("NVIDIA A800-SXM4-80GB",),
+          sheets.AMPERE_PEAKS, 400, None, 2.039, 80, 1410, False, "HBM2e", 400,
+          (sheets.A100, sheets.A800, sheets.NVIDIA_NAMES)),
+    Board("A800 SXM 40GB", "NVIDIA", ("NVIDIA A800-SXM4-40GB",),
+          sheets.AMPERE_PEAKS, 400, None, 1.555, 40, 1410, False, "HBM2", 400,
+          (sheets.A100, sheets.A800, sheets.NVIDIA_NAMES)),
+    Board("A800 PCIe", "NVIDIA", ("NVIDIA A800 80GB PCIe", "NVIDIA A800 80GB PCIe LC"),
+          sheets.AMPERE_PEAKS, 300, None, 1.935, 80, 1410, False, "HBM2e", 300,
+          (sheets.A100, sheets.A800, sheets.NVIDIA_NAMES)),
+    Board("A800 40GB Active", "NVIDIA", ("NVIDIA A800 40GB Active",),
+          sheets.AMPERE_PEAKS, 240, None, 1.555, 40, None, False, "HBM2", 240,
+          (sheets.A800_ACTIVE, sheets.NVIDIA_NAMES)),
+    Board("A30", "NVIDIA", ("NVIDIA A30",),
+          sheets.A30_PEAKS, 165, None, 0.933, 24, 1440, False, "HBM2", 165,
+          (sheets.A30, sheets.NVIDIA_NAMES)),
+    Board("A10", "NVIDIA", ("NVIDIA A10",),
+          sheets.A10_PEAKS, 150, None, 0.6, 24, 1695, False, "GDDR6", 150,
+          (sheets.A10, sheets.NVIDIA_NAMES)),
+    Board("A10G", "NVIDIA", ("NVIDIA A10G",),
+          {}, None, None, 0.6, 24, None, False, "GDDR6", None, (sheets.A10G, sheets.NVIDIA_NAMES)),
     Board("A40", "NVIDIA", ("NVIDIA A40",),
-          _A40_PEAKS, 300, None, 0.696, 48, None, False, "GDDR6", 300, (_A40,)),
+          sheets.A40_PEAKS, 300, None, 0.696, 48, None, False, "GDDR6", 300, (sheets.A40,)),
+    Board("L4", "NVIDIA", ("NVIDIA L4",),
+          sheets.L4_PEAKS, 72, None, 0.3, 24, 2040, False, "GDDR6", 72,
+          (sheets.L4, sheets.ADA, sheets.NVIDIA_NAMES)),
+    Board("L40", "NVIDIA", ("NVIDIA L40",),
+          sheets.L40_PEAKS, 300, None, 0.864, 48, 2490, False, "GDDR6", 300,
+          (sheets.L40, sheets.L40_SUMS, sheets.NVIDIA_NAMES)),
     Board("L40S", "NVIDIA", ("NVIDIA L40S",),
-          _L40S_PEAKS, 350, None, 0.864, 48, 2520, False, "GDDR6", 350, (_L40S, _L40S_CLOCKS)),
+          sheets.L40S_PEAKS, 350, None, 0.864, 48, 2520, False, "GDDR6", 350,
+          (sheets.L40S, sheets.L40S_CLOCKS)),
     Board("V100", "NVIDIA", ("Tesla V100-SXM2-32GB",),
-          _V100_PEAKS, 300, None, 0.9, 32, 1530, False, "HBM2", 300, (_V100, _V100_CLOCKS)),
+          sheets.V100_PEAKS, 300, None, 0.9, 32, 1530, False, "HBM2", 300,
+          (sheets.V100, sheets.V100_CLOCKS)),
     Board("V100 16GB", "NVIDIA", ("Tesla V100-SXM2-16GB",),
-          _V100_PEAKS, 300, None, 0.9, 16, 1530, False, "HBM2", 300, (_V100, _V100_CLOCKS)),
+          sheets.V100_PEAKS, 300, None, 0.9, 16, 1530, False, "HBM2", 300,
+          (sheets.V100, sheets.V100_CLOCKS)),
     Board("V100 PCIe 32GB", "NVIDIA", ("Tesla V100-PCIE-32GB",),
-          _V100_PCIE_PEAKS, 250, None, 0.9, 32, None, False, "HBM2", 250, (_V100,)),
+          sheets.V100_PCIE_PEAKS, 250, None, 0.9, 32, None, False, "HBM2", 250, (sheets.V100,)),
     Board("V100 PCIe 16GB", "NVIDIA", ("Tesla V100-PCIE-16GB",),
-          _V100_PCIE_PEAKS, 250, None, 0.9, 16, None, False, "HBM2", 250, (_V100,)),
+          sheets.V100_PCIE_PEAKS, 250, None, 0.9, 16, None, False, "HBM2", 250, (sheets.V100,)),
+    Board("V100 DGXS 32GB", "NVIDIA", ("Tesla V100-DGXS-32GB",),
+          sheets.V100_DGXS_PEAKS, None, None, 0.9, 32, None, False, "HBM2", None,
+          (sheets.DGX_STATION, sheets.V100)),
+    Board("V100 DGXS 16GB", "NVIDIA", ("Tesla V100-DGXS-16GB",),
+          sheets.V100_DGXS_PEAKS, None, None, 0.9, 16, None, False, "HBM2", None,
+          (sheets.DGX_STATION, sheets.V100)),
+    Board("P100", "NVIDIA", ("Tesla P100-SXM2-16GB",),
+          sheets.P100_PEAKS, 300, None, 0.732, 16, 1480, False, "HBM2", 300, (sheets.P100,)),
+    Board("P100 PCIe 16GB", "NVIDIA", ("Tesla P100-PCIE-16GB",),
+          sheets.P100_PCIE_PEAKS, 250, None, 0.732, 16, None, False, "HBM2", 250,
+          (sheets.P100, sheets.P100_BRIEF)),
+    Board("P100 PCIe 12GB", "NVIDIA", ("Tesla P100-PCIE-12GB",),
+          sheets.P100_PCIE_PEAKS, 250, None, 0.549, 12, None, False, "HBM2", 250,
+          (sheets.P100, sheets.P100_BRIEF)),
     Board("T4", "NVIDIA", ("Tesla T4",),
-          _T4_PEAKS, 70, None, 0.32, 16, 1590, False, "GDDR6", 70, (_T4, _V100_CLOCKS)),
+          sheets.T4_PEAKS, 70, None, 0.32, 16, 1590, False, "GDDR6", 70,
+          (sheets.T4, sheets.V100_CLOCKS)),
     Board("Quadro RTX 6000", "NVIDIA", ("Quadro RTX 6000",),
-          _RTX_6000_PEAKS, 260, None, 0.672, 24, None, False, "GDDR6", 260, (_RTX_6000,)),
+          sheets.RTX_6000_PEAKS, 260, None, 0.672, 24, None, False, "GDDR6", 260,
+          (sheets.RTX_6000,)),
+    Board("RTX A6000", "NVIDIA", ("NVIDIA RTX A6000",),
+          sheets.RTX_A6000_PEAKS, 300, None, 0.768, 48, None, False, "GDDR6", 300,
+          (sheets.GA102, sheets.RTX_A6000, sheets.NVIDIA_NAMES)),
+    Board("RTX 6000 Ada", "NVIDIA", ("NVIDIA RTX 6000 Ada Generation",),
+          sheets.RTX_6000_ADA_PEAKS, 300, None, 0.96, 48, None, False, "GDDR6", 300,
+          (sheets.ADA, sheets.NVIDIA_NAMES)),
+    # Makers of cards give GeForce boards limits of their own, so no highest one is known.
+    Board("RTX 3090", "NVIDIA", ("NVIDIA GeForce RTX 3090",),
+          sheets.RTX_3090_PEAKS, None, None, 0.936, 24, None, False, "GDDR6X", None,
+          (sheets.GA102, sheets.NVIDIA_NAMES)),
+    Board("RTX 4090", "NVIDIA", ("NVIDIA GeForce RTX 4090",),
+          sheets.RTX_4090_PEAKS, None, None, 1.008, 24, None, False, "GDDR6X", None,
+          (sheets.ADA, sheets.NVIDIA_NAMES)),
+    Board("RTX 5090", "NVIDIA", ("NVIDIA GeForce RTX 5090",),
+          sheets.RTX_5090_PEAKS, None, None, 1.792, 32, None, False, "GDDR7", None,
+          (sheets.RTX_BLACKWELL, sheets.NVIDIA_NAMES)),
     Board("RTX PRO 6000 Server", "NVIDIA", ("NVIDIA RTX PRO 6000 Blackwell Server Edition",),
-          _RTX_PRO_SERVER_PEAKS, 600, None, 1.597, 96, None, False, "GDDR7", None,
-          (_RTX_PRO_SERVER, _NVIDIA_NAMES)),
+          sheets.RTX_PRO_SERVER_PEAKS, 600, None, 1.597, 96, None, False, "GDDR7", None,
+          (sheets.RTX_PRO_SERVER, sheets.NVIDIA_NAMES)),
     Board("RTX PRO 6000 Workstation", "NVIDIA",
           ("NVIDIA RTX PRO 6000 Blackwell Workstation Edition",),
-          _RTX_PRO_PEAKS, 600, None, 1.792, 96, None, False, "GDDR7", None,
-          (_RTX_PRO, _NVIDIA_NAMES)),
+          sheets.RTX_PRO_PEAKS, 600, None, 1.792, 96, None, False, "GDDR7", None,
+          (sheets.RTX_PRO, sheets.NVIDIA_NAMES)),
     Board("B200", "NVIDIA", ("NVIDIA B200",),
-          _B200_PEAKS, 1000, None, 7.7, 180, None, False, "HBM3e", None, (_HGX,)),
+          sheets.B200_PEAKS, 1000, None, 7.7, 180, None, False, "HBM3e", None, (sheets.HGX,)),
     Board("B300", "NVIDIA", ("NVIDIA B300 SXM6 AC",),
-          _B300_PEAKS, 1100, None, 8.0, 288, None, False, "HBM3e", None, (_HGX, _B300)),
+          sheets.B300_PEAKS, 1100, None, 8.0, 288, None, False, "HBM3e", None,
+          (sheets.HGX, sheets.B300)),
     Board("GB200", "NVIDIA", ("NVIDIA GB200",),
-          _GB200_PEAKS, 1200, None, 8.0, 186, None, False, "HBM3e", None, (_GB200,)),
+          sheets.GB200_PEAKS, 1200, None, 8.0, 186, None, False, "HBM3e", None, (sheets.GB200,)),
     Board("GB300", "NVIDIA", ("NVIDIA GB300",),
-          _GB300_PEAKS, 1400, None, 8.0, 288, None, False, "HBM3e", None, (_GB300, _B300)),
+          sheets.GB300_PEAKS, 1400, None, 8.0, 288, None, False, "HBM3e", None,
+          (sheets.GB300, sheets.B300)),
+    Board("MI100", "AMD", ("AMD Instinct MI100",),
+          sheets.MI100_PEAKS, 300, None, 1.228, 32, 1502, False, "HBM2", 300,
+          (sheets.MI100, sheets.AMD_NAMES)),
     Board("MI210", "AMD", ("AMD Instinct MI210",),
-          _MI210_PEAKS, 300, None, 1.6, 64, 1700, False, "HBM2e", 300, (_MI210, _AMD_NAMES)),
+          sheets.MI210_PEAKS, 300, None, 1.6, 64, 1700, False, "HBM2e", 300,
+          (sheets.MI210, sheets.AMD_NAMES)),
     Board("MI250X", "AMD", (),
-          _MI250X_PEAKS, 560, None, 3.2, 128, 1700, False, "HBM2e", 500, (_MI250X,)),
+          sheets.MI250X_PEAKS, 560, None, 3.2, 128, 1700, False, "HBM2e", 500, (sheets.MI250X,)),
     Board("MI250X die", "AMD", ("AMD Instinct MI250X", "AMD Instinct MI250X / MI250"),
-          _MI250X_DIE_PEAKS, 280, None, 1.6, 64, 1700, False, "HBM2e", 250,
-          (_MI250X, _AMD_NAMES), dies=2),
+          sheets.MI250X_DIE_PEAKS, 280, None, 1.6, 64, 1700, False, "HBM2e", 250,
+          (sheets.MI250X, sheets.AMD_NAMES), dies=2),
     Board("MI300A", "AMD", ("AMD Instinct MI300A",),
-          _MI300A_PEAKS, 760, None, 5.3, 128, 2100, False, "HBM3", 550, (_MI300A,)),
+          sheets.MI300A_PEAKS, 760, None, 5.3, 128, 2100, False, "HBM3", 550, (sheets.MI300A,)),
     Board("MI300X", "AMD", ("AMD Instinct MI300X", "AMD Instinct MI300X OAM"),
-          _MI300X_PEAKS, 750, 90, 5.3, 192, 2100, True, "HBM3", 750, (_MI300X,)),
+          sheets.MI300X_PEAKS, 750, 90, 5.3, 192, 2100, True, "HBM3", 750, (sheets.MI300X,)),
     Board("MI325X", "AMD", ("AMD Instinct MI325X",),
-          _MI300X_PEAKS, 1000, None, 6.0, 256, 2100, False, "HBM3e", 1000, (_MI325X,)),
+          sheets.MI300X_PEAKS, 1000, None, 6.0, 256, 2100, False, "HBM3e", 1000, (sheets.MI325X,)),
     Board("MI355X", "AMD", ("AMD Instinct MI355X",),
-          _MI355X_PEAKS, 1400, None, 8.0, 288, 2400, False, "HBM3e", 1400, (_MI355X,)),
+          sheets.MI355X_PEAKS, 1400, None, 8.0, 288, 2400, False, "HBM3e", 1400, (sheets.MI355X,)),
 )
 # fmt: on
 """In the order of the fields, so that boards can be compared. `default_power_w` is None where the
@@ -302,23 +272,29 @@ maker states a configurable range only. That of GH200 covers its CPU too, so it 
 
 SIMULATED_PREFIX = "Simulated "
 
-_BOARDS = {name: board for board in BOARDS for name in (*board.names, board.id)}
+_BOARDS: dict[str, tuple[Board, ...]] = {}
+for _board in BOARDS:
+    for _name in (*_board.names, _board.id):
+        _BOARDS[_name] = (*_BOARDS.get(_name, ()), _board)
 
 
-def real_board(name: str) -> Board | None:
-    """Return the board with this reported name like `find_board`, but None for a simulated one."""
-    return None if name.startswith(SIMULATED_PREFIX) else find_board(name)
+def real_board(name: str, memory_bytes: int | None = None) -> Board | None:
+    """Return the board like `find_board`, but None for a simulated one."""
+    return None if name.startswith(SIMULATED_PREFIX) else find_board(name, memory_bytes)
 
 
 @lru_cache(maxsize=1024)
-def find_board(name: str) -> Board | None:
+def find_board(name: str, memory_bytes: int | None = None) -> Board | None:
     """Return the board with the reported name `name`, None if the rule book does not have it. For
-    a simulated board it is the board that is simulated."""
+    a simulated board it is the board that is simulated. Of several boards with this name it is the
+    one whose memory is nearest to `memory_bytes`, or the first one if that is not known."""
     model = name.removeprefix(SIMULATED_PREFIX)
-    if (board := _BOARDS.get(model)) is None:
-        # Drivers before R460 give no "NVIDIA".
-        board = _BOARDS.get(f"NVIDIA {model}")
-    return board
+    # Drivers before R460 give no "NVIDIA".
+    boards = _BOARDS.get(model) or _BOARDS.get(f"NVIDIA {model}") or ()
+    if memory_bytes is None:
+        return boards[0] if boards else None
+    memory_gib = memory_bytes / 2**30
+    return min(boards, key=lambda board: abs(board.memory_gib - memory_gib), default=None)
 
 
 def highest_power_w(name: str, declared_w: float | None) -> float:

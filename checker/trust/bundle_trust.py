@@ -12,6 +12,7 @@ from pathlib import Path
 from checker.directory_names import find_collisions
 from checker.find import resolve
 from checker.trust.acceptance_log import (
+    AcceptanceLog,
     LogLine,
     find_contradictions,
     find_missing_bundles,
@@ -23,7 +24,7 @@ from checker.trust.authority import Authority, find_authority, find_keyrings_abo
 from checker.trust.commitments import read_commitments
 from checker.trust.keyring import belongs_to, read_keyring
 from checker.trust.manifest import MainDocument, check_place, read_main_document
-from checker.trust.records import Review, Withdrawal, is_request, read_records, utc_now
+from checker.trust.records import Records, Review, Withdrawal, is_request, read_records, utc_now
 from checker.trust.requests import check_requests, read_round_title
 from checker.trust.waivers import find_waivers_in_force, judge_waivers
 from rules.bundle_format.files import Refused, build_refusal
@@ -137,14 +138,10 @@ def establish_trust(
     except Refused as refusal:
         return Trust(refusal.problems, manifest_sha256=manifest_sha256)
     log = read_log(authority.keyring.submissions)
-    acceptance = log.accepted.get(authority.place)
     problems = list(find_collisions(authority.submissions, authority.place, log.accepted))
     document = document or read_main_document(contents)
-    if acceptance:
-        contradictions = list(_check_acceptance(acceptance, manifest_sha256, document))
-        problems += contradictions
-        # An acceptance that contradicts the bundle counts for nothing.
-        acceptance = None if contradictions else acceptance
+    acceptance, contradictions = _find_acceptance(log, authority.place, manifest_sha256, document)
+    problems += contradictions
     # Keys and waivers of an accepted bundle must have been valid when it was accepted.
     accepted_at = acceptance.at if acceptance else ""
     submitter = None
@@ -156,24 +153,15 @@ def establish_trust(
         # Who does not sign the bundle cannot hand it in.
         contents = {name: raw for name, raw in contents.items() if not is_request(name)}
     records = read_records(contents, authority.keyring, authority.center, accepted_at)
-    withdrawal = records.withdrawal
-    # The LOG remembers withdrawals, so that neither removing the files of one nor its key revives
-    # the bundle.
-    if acceptance and authority.place in log.withdrawn and not withdrawal:
-        withdrawal = records.withdrawal_set_aside
-        if not withdrawal:
-            problems += _missing_withdrawal(log.withdrawn[authority.place])
+    withdrawal, missing = _find_withdrawal(records, log, authority.place, bool(acceptance))
+    problems += missing
     if submitter:
         title = read_round_title(authority.submissions)
         problems += check_requests(records, authority.center, title, document)
     commitment = log.committed.get((authority.center.casefold(), manifest_sha256))
+    holder = authority.keyring, authority.place, authority.center
     waived, waiver_problems = find_waivers_in_force(
-        authority.keyring,
-        authority.place,
-        authority.center,
-        manifest_sha256,
-        utc_now(),
-        accepted_at,
+        *holder, manifest_sha256, utc_now(), accepted_at
     )
     return Trust(
         problems=(*problems, *records.problems, *waiver_problems),
@@ -191,6 +179,28 @@ def establish_trust(
         committed_line=commitment.number if commitment else None,
         waived=waived,
     )
+
+
+def _find_acceptance(
+    log: AcceptanceLog, place: str, manifest_sha256: str, document: MainDocument
+) -> tuple[LogLine | None, list[Problem]]:
+    """The acceptance of a bundle, and the contradictions of one that counts for nothing."""
+    acceptance = log.accepted.get(place)
+    if acceptance is None:
+        return None, []
+    contradictions = list(_check_acceptance(acceptance, manifest_sha256, document))
+    return None if contradictions else acceptance, contradictions
+
+
+def _find_withdrawal(
+    records: Records, log: AcceptanceLog, place: str, is_accepted: bool
+) -> tuple[Withdrawal | None, tuple[Problem, ...]]:
+    """The withdrawal that counts, and the problem of one that is missing. The LOG remembers
+    withdrawals, so that neither removing the files of one nor its key revives the bundle."""
+    if records.withdrawal or not is_accepted or place not in log.withdrawn:
+        return records.withdrawal, ()
+    withdrawal = records.withdrawal_set_aside
+    return withdrawal, () if withdrawal else _missing_withdrawal(log.withdrawn[place])
 
 
 def _verify_in_place(

@@ -184,52 +184,39 @@ def _explain_refusal(
     # `check-novalidate` verifies the signature without asking whose key it is.
     valid, reason = ask("check-novalidate")
     if not valid:
+        rule, found = SIGNATURE_INVALID, reason
+        expected = f"a {namespace} signature of {subject}"
         message = (
             f"{subject.capitalize()} was changed after signing, or the signature is for another "
             "namespace. Sign it again."
         )
-        return build_refusal(
-            SIGNATURE_INVALID, name, "", reason, f"a {namespace} signature of {subject}", message
-        )
     # Verify again without the list of revoked keys: if the signature is then good, the key is on
     # the list.
-    if has_revoked and ask("verify", *allowed)[0]:
+    elif has_revoked and ask("verify", *allowed)[0]:
+        rule, found = SIGNER_REVOKED, "the key is in revoked_signers"
+        expected = "a key that is not revoked"
         message = "The key is no longer trusted. Ask its owner to sign again with the new key."
-        return build_refusal(
-            SIGNER_REVOKED,
-            name,
-            "",
-            "the key is in revoked_signers",
-            "a key that is not revoked",
-            message,
-        )
-    if _is_out_of_time(answer):
+    elif _is_out_of_time(answer):
+        rule, found = SIGNER_EXPIRED, answer
+        expected = "a key within its valid-after and valid-before"
         message = (
             "The key is not valid now. Sign again with the owner's present key. A bundle that the "
             "LOG accepted while the key was valid stays accepted."
         )
-        return build_refusal(
-            SIGNER_EXPIRED,
-            name,
-            "",
-            answer,
-            "a key within its valid-after and valid-before",
-            message,
+    else:
+        rule, found = (
+            SIGNER_NOT_OF_PATH,
+            "a good signature by a key that the keyring does not accept",
         )
-    observation = "a good signature by a key that the keyring does not accept"
-    if ": bad options: " in answer:
-        # The line of the key in the keyring, and why OpenSSH skips it.
-        reason = answer.rpartition(f"{SIGNERS_FILE}:")[2]
-        observation += f" (line {reason})"
-    return build_refusal(
-        SIGNER_NOT_OF_PATH,
-        name,
-        "",
-        observation,
-        f"a key of {principal} for the namespace {namespace}",
-        "Sign it with the owner's key, or ask whoever maintains the keyring to add the key for "
-        "this namespace.",
-    )
+        if ": bad options: " in answer:
+            # The line of the key in the keyring, and why OpenSSH skips it.
+            found += f" (line {answer.rpartition(f'{SIGNERS_FILE}:')[2]})"
+        expected = f"a key of {principal} for the namespace {namespace}"
+        message = (
+            "Sign it with the owner's key, or ask whoever maintains the keyring to add the key for "
+            "this namespace."
+        )
+    return build_refusal(rule, name, "", found, expected, message)
 
 
 def _is_out_of_time(answer: str) -> bool:

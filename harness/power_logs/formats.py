@@ -9,7 +9,8 @@ An entry is a table, or lines with patterns. Keys of all: `program`, `version`. 
 - `key`: the column that names the feed, by preference; `key_is_joined`: or all of them;
 - `needs`: columns that show the format; `interval`, `delimiter`;
 - `replace`: pattern and replacement in each line;
-- `refused`: why such a table has no readings.
+- `refused`: why such a table has no readings; `totals`: what it has, see
+  `harness.power_logs.totals`.
 
 `harness.power_logs.patterns` reads lines.
 """
@@ -22,12 +23,21 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from harness.power_logs import csv_log, json_logs, likwid, mlperf_training, patterns, ptd
+from harness.power_logs import (
+    csv_log,
+    json_logs,
+    likwid,
+    mlperf_training,
+    patterns,
+    ptd,
+    slurm_profile,
+)
 from harness.power_logs.builder import LogSource
 from harness.power_logs.cells import split_header
 from harness.power_logs.csv_log import split_line
 from harness.power_logs.csv_map import EXAMPLE, build_map
 from harness.power_logs.records import PowerLog, PowerLogError
+from harness.power_logs.totals import list_totals
 
 _FILE = Path(__file__).with_name("formats.toml")
 _PREAMBLE_LINES = 200
@@ -54,7 +64,7 @@ class LogFormat:
 def load_formats() -> Mapping[str, LogFormat]:
     """All formats by name, those that are recognised most surely first."""
     entries = tomllib.loads(_FILE.read_text())
-    formats = [_PTD, _TRAINING, _LIKWID]
+    formats = [_PTD, _TRAINING, _LIKWID, _SLURM]
     formats += [_make_format(name, entry) for name, entry in entries.items()]
     formats += [
         LogFormat(
@@ -124,6 +134,15 @@ _LIKWID = LogFormat(
     lambda head: any(map(likwid.recognise, head)),
     likwid.parse,
 )
+_SLURM = LogFormat(
+    slurm_profile.NAME,
+    "acct_gather_profile/hdf5 of Slurm, or sh5util -j JOB --extract --series=Energy "
+    "--level=Node:TimeSeries",
+    "Slurm 16 to 26",
+    f"{', '.join(slurm_profile.NODE_POWERS)}, or GPU0Power and the like, of each Node",
+    lambda head: any(map(slurm_profile.recognise, head)),
+    slurm_profile.parse,
+)
 _CSV = LogFormat(
     csv_log.NAME,
     "any other, with --map",
@@ -190,7 +209,9 @@ class _KnownTable:
         if found is None:
             raise PowerLogError(f"{source.path}: no line is the header of the format {self._name}")
         if self.is_refused:
-            raise PowerLogError(f"{source.path}: a log of {entry['program']}; {entry['refused']}")
+            totals = list_totals(source, self._delimiter, entry["totals"], found.names)
+            reason = f"{source.path}: a log of {entry['program']}; {entry['refused']}"
+            raise PowerLogError("\n".join([reason, *totals]))
         document = self._write_map(found)
         if "time" not in document and source.every_ns is None:
             raise PowerLogError(

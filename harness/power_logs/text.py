@@ -1,5 +1,5 @@
 """Reads the lines of a log: plain or gzipped, with any line ends, with or without a byte order
-mark."""
+mark; and those of a profile of Slurm in HDF5."""
 
 import codecs
 import gzip
@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, cast
 
+from harness.power_logs.hdf5 import MAGIC, read_profile
 from harness.power_logs.records import PowerLogError
 
 MAX_LINE_CHARACTERS = 2**24
@@ -25,8 +26,6 @@ _OTHER_ARCHIVES = {
     b"BZh": "a bzip2 file",
     b"\x28\xb5\x2f\xfd": "a Zstandard file",
     b"7z\xbc\xaf": "a 7-Zip archive",
-    b"\x89HDF": "an HDF5 file, such as a profile of Slurm: write its readings as CSV with "
-    "sh5util -j JOB --extract --series=Energy --level=Node:TimeSeries, and read that",
 }
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _CONTROL_BYTES = frozenset(range(32)) - frozenset(b"\t\n\r\f\x1b")
@@ -44,8 +43,13 @@ def open_lines(path: Path) -> Iterator[Iterator[tuple[int, str]]]:
     try:
         if not stat.S_ISREG(path.stat().st_mode):
             raise PowerLogError(f"{path}: this is no regular file; name the file of the log")
-        with path.open("rb") as file, _unpack(path, file) as stream:
-            yield _number_lines(path, stream)
+        with path.open("rb") as file:
+            if file.read(len(MAGIC)) == MAGIC:
+                yield _number_lines(path, read_profile(path))
+                return
+            file.seek(0)
+            with _unpack(path, file) as stream:
+                yield _number_lines(path, _read_lines(stream))
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise PowerLogError(
             f"{path}: the gzip file is damaged or cut ({error}); copy it again from its source"
@@ -87,10 +91,14 @@ _AS_WINDOWS_1252 = "wattmark-windows-1252"
 codecs.register_error(_AS_WINDOWS_1252, _read_as_windows_1252)
 
 
-def _number_lines(path: Path, stream: io.TextIOWrapper) -> Iterator[tuple[int, str]]:
-    number = size = 0
+def _read_lines(stream: io.TextIOWrapper) -> Iterator[str]:
     while line := stream.readline(MAX_LINE_CHARACTERS):
-        number += 1
+        yield line
+
+
+def _number_lines(path: Path, lines: Iterator[str]) -> Iterator[tuple[int, str]]:
+    size = 0
+    for number, line in enumerate(lines, 1):
         size += len(line)
         if len(line) == MAX_LINE_CHARACTERS:
             raise PowerLogError(

@@ -84,7 +84,7 @@ class InferenceCurve:
     @cached_property
     def _memory_s(self) -> float:
         board = find_board(self.board.name)
-        assert board is not None
+        assert board is not None and board.memory_tb_per_s is not None
         load = self.load
         activations_bytes = load.batch * load.activations * BYTES[load.precision]
         return TRAFFIC[load.engine] * activations_bytes / (board.memory_tb_per_s * 1e12)

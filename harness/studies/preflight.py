@@ -54,8 +54,9 @@ class StudyPreflight(preflight.Preflight):
         if self.study_plan is not None and self.machine is not None:
             yield check_code()
             yield check_container()
-            name = self.machine.devices[0].name
-            if find_board(name) is None:
+            device = self.machine.devices[0]
+            name, known = device.name, find_board(device.name, device.memory_bytes)
+            if known is None or not known.peak_tflops:
                 found = (
                     f"{name}: the rule book has no data sheet of this board, so its peak is unknown"
                 )

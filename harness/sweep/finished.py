@@ -7,6 +7,7 @@ from pathlib import Path
 
 from checker.engine import judge, judge_all
 from harness.meter_tables import select_meters
+from harness.node_table import NODE_KEYS
 from harness.power.source import Device
 from harness.run import run_directory as rundir
 from harness.run.plan import Machine, Plan, PlanError
@@ -154,6 +155,10 @@ def _compare_with_plan(
     nodes = [node.name for node in system.nodes]
     meters = select_meters(description.pop("meters", ()), nodes)
     yield "system's meters", system_document.get("meters", []), meters
+    rating = description.pop("node", {})
+    for node in system_document["nodes"]:
+        stated = {key: value for key, value in node.items() if key in NODE_KEYS}
+        yield f"system's rating of {node['name']}", stated, rating
     for key, value in description.items():
         # Without a described name, the name of the system follows from its boards.
         if key != "name" or value:

@@ -284,7 +284,12 @@ def build_spec(chart: Any, height: int = HEIGHT) -> Json:
 
 def mark_simulated(chart_spec: Json) -> Json:
     """The Vega-Lite with the word `simulated` across the plot, behind the marks."""
-    word = {
+    return {**chart_spec, "layer": [make_simulated_word(), *chart_spec["layer"]]}
+
+
+def make_simulated_word() -> Json:
+    """The layer of the word `simulated`."""
+    return {
         "data": {"values": [{}]},
         "mark": {
             "type": "text",
@@ -296,4 +301,3 @@ def mark_simulated(chart_spec: Json) -> Json:
             "y": {"expr": "height / 2"},
         },
     }
-    return {**chart_spec, "layer": [word, *chart_spec["layer"]]}

@@ -1,5 +1,4 @@
-"""The tables that compare results: with a baseline, the best at each cap, and other variants with
-the variant `baseline`.
+"""The table that compares results with a baseline, and how settings are compared.
 
 Results are compared only if workload, precision, number of accelerators and scope are equal. Two
 settings are told apart if the 95 % interval of their difference excludes zero
@@ -7,24 +6,22 @@ settings are told apart if the 95 % interval of their difference excludes zero
 setting.
 """
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
 from reporting.report_table import Column, ReportTable
-from reporting.results_model import Figure, ResultRow
+from reporting.results_model import ResultRow
 from reporting.sections.cells import (
     BundleLink,
     Cells,
     add_mark_columns,
     distinguish_names,
-    drop_kind,
     make_figure_cells,
     make_figure_columns,
     name_line,
 )
 from reporting.sections.repeats import (
-    BOARD_LIMIT_COLUMN,
     JOULES,
     NO_REPEATS,
     RATE,
@@ -33,7 +30,6 @@ from reporting.sections.repeats import (
     ReportSpread,
     Setting,
     join_repeats,
-    make_limit_cells,
     make_repeat_cells,
     make_run_cells,
     make_runs_by_board_cells,
@@ -90,7 +86,7 @@ def build_compare_table(
         return None
     cells = tuple(
         {
-            **_make_comparison_cells(comparison.setting, comparison.baseline, link),
+            **make_comparison_cells(comparison.setting, comparison.baseline, link),
             **compare_in_group(comparison),
             "result": comparison.name,
             "against": comparison.baseline_name,
@@ -119,7 +115,7 @@ def compare_with_fastest(rows: Sequence[ResultRow], spread: ReportSpread) -> lis
     two."""
     compared_rows = [row for row in rows if row.may_win]
     groups = [
-        _sort_by_throughput(join_repeats(group, spread))
+        sort_by_throughput(join_repeats(group, spread))
         for _, group in groupby(
             sorted(compared_rows, key=format_comparison_group), key=format_comparison_group
         )
@@ -202,7 +198,7 @@ def _make_compare_columns(item: str) -> tuple[Column, ...]:
     )
 
 
-def _sort_by_throughput(settings: Iterable[Setting]) -> list[Setting]:
+def sort_by_throughput(settings: Iterable[Setting]) -> list[Setting]:
     return sorted(settings, key=lambda setting: -_get_throughput(setting))
 
 
@@ -222,7 +218,7 @@ def format_label(row: ResultRow) -> str:
     return name_line(row) if row.cap_w is None else f"{name_line(row)} · {row.cap_w:g} W"
 
 
-def _make_comparison_cells(setting: Setting, baseline: Setting, link: BundleLink) -> Cells:
+def make_comparison_cells(setting: Setting, baseline: Setting, link: BundleLink) -> Cells:
     mean, baseline_mean = setting.mean, baseline.mean
     return {
         "result": format_label(mean),
@@ -265,169 +261,3 @@ def tell_apart(difference: SettingDifference | None) -> str:
     if not difference.counts:
         return "not told apart"
     return "higher" if difference.percent > 0 else "lower"
-
-
-def build_best_table(
-    workload: Workload,
-    rows: Sequence[ResultRow],
-    link: BundleLink,
-    id: str,
-    spread: ReportSpread = NO_REPEATS,
-) -> ReportTable | None:
-    """The fastest and the most efficient setting of each group at each cap; None if no row has a
-    cap."""
-    candidates = [
-        row for row in rows if row.may_win and row.cap_w is not None and row.items_per_joule
-    ]
-    if not candidates:
-        return None
-    _, _, per_joule = make_figure_columns(workload.item)
-    columns = add_mark_columns(
-        Column("like", "comparison group"),
-        Column("cap_w", "cap", "W per accelerator", "count"),
-        Column("n", "settings", "", "count"),
-        Column("by", "metric"),
-        Column("line", "best configuration"),
-        *RUN_COLUMNS,
-        Column("value", "best value", "", "number", interval=True, kinds=True),
-        Column("unit", "unit"),
-        Column("told", "compared with second", about=COMPARISON_ABOUT),
-    )
-    cells: list[Cells] = []
-    identities: list[Hashable] = []
-
-    def key(row: ResultRow) -> tuple[str, float]:
-        return format_comparison_group(row), row.cap_w or 0
-
-    for (group_name, cap_w), group in groupby(sorted(candidates, key=key), key=key):
-        settings = join_repeats(group, spread)
-        identities += [(group_name, cap_w, metric) for metric in _METRICS]
-        cells += [
-            _make_best_cells(settings, metric, link)
-            | {
-                "like": group_name,
-                "unit": per_joule.unit if metric == "efficiency" else f"{workload.item}s/s",
-            }
-            for metric in _METRICS
-        ]
-    about = format_about(
-        spread,
-        "Throughput is per accelerator. The best settings are those of all results; filters do not "
-        "change them. ",
-    )
-    title = f"{workload.title}: best at each cap"
-    return ReportTable(
-        id,
-        title,
-        columns,
-        tuple(cells),
-        about,
-        identities=tuple(identities),
-        # The best setting of whole nodes can be another one.
-        name_keys=frozenset(),
-    )
-
-
-_METRICS = ("throughput", "efficiency")
-
-
-def _make_best_cells(settings: Sequence[Setting], metric: str, link: BundleLink) -> Cells:
-    def select_figure(setting: Setting) -> Figure:
-        mean = setting.mean
-        figure = (
-            mean.items_per_joule if metric == "efficiency" else mean.items_per_s_per_accelerator
-        )
-        assert figure is not None
-        return figure
-
-    first, *others = sorted(settings, key=lambda setting: -select_figure(setting).value)
-    name = JOULES if metric == "efficiency" else RATE
-    # Less energy per item is more efficient, so the words of energy would be the wrong way round.
-    verdicts = {"lower": "higher", "higher": "lower"} if metric == "efficiency" else {}
-    verdict = tell_apart(first.compare(others[0], name)) if others else "only result"
-    return {
-        **make_repeat_cells(first, link),
-        **make_run_cells(first),
-        "n": len(settings),
-        "by": metric,
-        **make_figure_cells("value", select_figure(first)),
-        "told": verdicts.get(verdict, verdict),
-    }
-
-
-def build_tuned_table(
-    workload: Workload,
-    rows: Sequence[ResultRow],
-    link: BundleLink,
-    id: str,
-    spread: ReportSpread = NO_REPEATS,
-) -> ReportTable | None:
-    """Each other variant of a system compared with its baseline at the same cap; None without
-    such a pair.
-
-    Precision may differ, because tuning may change it. The mean over its repeats stands for a
-    setting. Where a variant has several settings, such as batch sizes, the fastest one counts.
-    """
-    cells: list[Cells] = []
-    for _, system_rows in _group_by_system([row for row in rows if row.may_win and row.provenance]):
-        settings = _sort_by_throughput(join_repeats(system_rows, spread))
-        baselines = [setting for setting in settings if setting.mean.variant == "baseline"]
-        if not baselines:
-            continue
-        tuned: dict[str, Setting] = {}
-        for setting in settings:
-            if setting.mean.variant != "baseline":
-                tuned.setdefault(f"{setting.mean.variant} {setting.mean.precision}", setting)
-        cells += [
-            _make_tuned_cells(setting, baselines[0], link, spread) for setting in tuned.values()
-        ]
-    if not cells:
-        return None
-    rate, joules, _ = make_figure_columns(workload.item)
-    columns = add_mark_columns(
-        Column("line", "configuration"),
-        *RUN_COLUMNS,
-        Column("cap_w", "cap", "W per accelerator", "count"),
-        rate,
-        Column("baseline_rate", "baseline throughput", rate.unit, "number", interval=True),
-        Column("rate_percent", "throughput change", "%", "signed"),
-        Column("rate_told", "throughput comparison", about=COMPARISON_ABOUT),
-        joules,
-        Column("baseline_joules", "baseline energy", joules.unit, "number", interval=True),
-        Column("joules_percent", "energy change", "%", "signed"),
-        Column("joules_told", "energy comparison", about=COMPARISON_ABOUT),
-        Column("against", "baseline configuration"),
-        SHARED_BOARDS_COLUMN,
-        BOARD_LIMIT_COLUMN,
-    )
-    about = format_about(
-        spread,
-        "Both settings have the same system, number of accelerators and cap. Precision may differ, "
-        "because tuning may change it. ",
-    )
-    return ReportTable(
-        id, f"{workload.title}: variants against the baseline variant", columns, tuple(cells), about
-    )
-
-
-def _group_by_system(rows: Iterable[ResultRow]) -> list[tuple[tuple[object, ...], list[ResultRow]]]:
-    def key(row: ResultRow) -> tuple[str, str, int, float]:
-        return row.system, row.model, row.count or 0, row.cap_w or 0
-
-    return [
-        (group_key, list(group)) for group_key, group in groupby(sorted(rows, key=key), key=key)
-    ]
-
-
-def _make_tuned_cells(
-    setting: Setting, baseline: Setting, link: BundleLink, spread: ReportSpread
-) -> Cells:
-    cells = _make_comparison_cells(setting, baseline, link) | compare_setting(setting, baseline)
-    for key in ("result", "like", RUNS_BY_BOARD_COLUMN.key):
-        del cells[key]
-    for key, value in (
-        ("baseline_rate", baseline.mean.items_per_s_per_accelerator),
-        ("baseline_joules", baseline.mean.joules_per_item),
-    ):
-        cells |= drop_kind(make_figure_cells(key, value))
-    return cells | make_limit_cells(spread, RATE, setting.mean.model)

@@ -39,11 +39,11 @@ CONTROL_ABOUT = (
 
 def add_control_shares(rows: Sequence[ResultRow]) -> list[ResultRow]:
     """The rows, each with its share of a control run if there is one at the same cap."""
-    controls = [row for row in rows if _is_measure(row)]
+    controls = [row for row in rows if is_measure(row)]
     return [replace(row, control=_find_share(row, controls)) for row in rows]
 
 
-def _is_measure(row: ResultRow) -> bool:
+def is_measure(row: ResultRow) -> bool:
     """Whether the power of other runs is stated as a share of this control run."""
     return (
         row.standing == "control"

@@ -33,7 +33,7 @@ class Accelerator(JsonRecord):
     @property
     def board(self) -> Board | None:
         """The board of the rule book that the name means; for a simulated board its model."""
-        return find_board(self.name)
+        return find_board(self.name, self.memory_bytes)
 
     @cached_property
     def highest_power_w(self) -> float:
@@ -55,6 +55,9 @@ class Node(JsonRecord):
     accelerators_installed: int | None
     """Accelerators that the node has, used or not; None if that is not recorded."""
     rated_w: float | None
+    rated_source: str | None
+    """Where the rated power is stated."""
+    power_supplies: int | None
 
     @property
     def unused_accelerators(self) -> int:

@@ -97,6 +97,11 @@ def site_kwh(joules_per_item: float, items: float, pue: float) -> float:
     return joules_per_item * items * pue / JOULES_PER_KWH
 
 
+def kwh_per_year(power_w: float) -> float:
+    """Energy of a year at a constant power in W, in kWh, without cooling."""
+    return power_w * SECONDS_PER_DAY * DAYS_PER_YEAR / JOULES_PER_KWH
+
+
 def items_per_year(millions_per_day: float) -> float:
     """Items a year at a load in millions of items per day."""
     return millions_per_day * 1e6 * DAYS_PER_YEAR

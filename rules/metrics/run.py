@@ -22,7 +22,6 @@ from typing import TypeVar
 import numpy as np
 
 from rules import RELEASED, VERSION
-from rules.boards import find_board
 from rules.bundle_format.table import Floats, Table
 from rules.contract import RequestSet
 from rules.declarations.run import RunDeclaration
@@ -170,8 +169,8 @@ def as_defined(requests: RequestSet | None, size: Size) -> bool:
 def peak_flops(run: RunDeclaration, system: SystemDeclaration) -> float | None:
     """The dense peak in FLOP/s of the slowest accelerator of all ranks at the precision of the run;
     None if one is unknown."""
-    names = {accelerator.uuid: accelerator.name for accelerator in system.accelerators}
-    boards = [find_board(names.get(uuid, "")) for rank in run.ranks for uuid in rank.accelerators]
+    known_boards = {accelerator.uuid: accelerator.board for accelerator in system.accelerators}
+    boards = [known_boards.get(uuid) for rank in run.ranks for uuid in rank.accelerators]
     precision = run.implementation.precision
     peaks = [b.peak_tflops.get(precision) if b else None for b in boards]
     known = [peak for peak in peaks if peak is not None]

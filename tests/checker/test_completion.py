@@ -13,13 +13,14 @@ from checker.command_line.completion import (
     format_script,
 )
 from harness.cli import main as bench_submit
+from reporting.cli import COMMANDS as REPORT_COMMANDS
 from reporting.cli import load_command
 from reporting.cli import main as report
 from rules.registry import rules_by_id
 from rules.workloads import workloads
 
 BENCH_CHECK = CommandOrPaths(check, {name: text for name, (_, text) in COMMANDS.items()}, load)
-BENCH_REPORT = CommandOrPaths(report, {"compare": ""}, load_command)
+BENCH_REPORT = CommandOrPaths(report, REPORT_COMMANDS, load_command)
 
 
 def complete(program: click.Command, line: str) -> list[str]:
@@ -81,6 +82,8 @@ def test_first_argument_is_a_command_or_a_path() -> None:
     assert complete(BENCH_CHECK, "submissions/ re") == ["a file"]
     assert complete(BENCH_REPORT, "com") == ["compare"]
     assert complete(BENCH_REPORT, "compare a --j") == ["--json"]
+    assert complete(BENCH_REPORT, "adv") == ["advise"]
+    assert complete(BENCH_REPORT, "advise a --workload res") == ["resnet50-train"]
 
 
 def test_options_are_those_of_the_command() -> None:

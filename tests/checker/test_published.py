@@ -9,7 +9,7 @@ from jsonschema import Draft202012Validator
 
 from checker.judging.bundle_judge import judge_published
 from reporting.paper import Paper
-from reporting.results_model import build_published_rows
+from reporting.published_rows import build_published_rows
 from rules.boards import find_board
 from rules.metrics import run as metrics
 from rules.workloads import Size, workloads

@@ -54,11 +54,12 @@ def test_sweep_over_batch_size_and_precision_goes_on_after_a_sigkill(sandbox: Sa
 
 
 def test_sweep_over_requests_in_flight_at_a_locked_clock(sandbox: Sandbox) -> None:
-    axes = ("--concurrency", "2:4:x2", "--sm-clock", "1200")
+    # Many requests in flight take long enough that the client's own pauses do not count.
+    axes = ("--concurrency", "16:32:x2", "--sm-clock", "1200")
     sandbox.start("sweep", "llama3-8b-serve", *SHORT, *axes, "-o", str(sandbox.out))
     assert sandbox.wait_for_exit() == 0, sandbox.output
     results = read_results(sandbox)
-    assert {r["settings"]["requests"]["concurrency"] for r in results} == {2, 4}
+    assert {r["settings"]["requests"]["concurrency"] for r in results} == {16, 32}
     assert {r["power"]["sm_clock_mhz"] for r in results} == {1200}
-    assert "1 GPU, against concurrency 2:" in sandbox.output
+    assert "1 GPU, against concurrency 16:" in sandbox.output
     assert sandbox.clocks_mhz == {1980}, "every lock is removed"

@@ -27,7 +27,6 @@ from support.console.blocks import (
 import checker.cli
 import harness.cli
 import reporting.cli
-from reporting.rounds.command import compare
 from rules.workloads import workloads
 
 BLOCKS = [block for page in PAGES for block in list_blocks(page)]
@@ -41,7 +40,9 @@ def find_command(program: str, arguments: list[str]) -> tuple[click.Command, lis
     """The command that a call reaches, and the arguments that this command gets."""
     first = arguments[0] if arguments else ""
     if program == "bench-report":
-        return (compare, arguments[1:]) if first == "compare" else (reporting.cli.main, arguments)
+        if first not in reporting.cli.COMMANDS:
+            return reporting.cli.main, arguments
+        return reporting.cli.load_command(first), arguments[1:]
     if program == "bench-check":
         if first not in checker.cli.COMMANDS:
             return checker.cli.check, arguments

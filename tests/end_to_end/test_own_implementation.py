@@ -44,7 +44,7 @@ def run_bench_submit(tmp_path: Path, *arguments: str) -> subprocess.CompletedPro
         capture_output=True,
         check=False,
         text=True,
-        timeout=300,
+        timeout=1200,  # two ranks compute on the CPU beside other tests
     )
 
 

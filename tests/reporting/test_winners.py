@@ -10,7 +10,8 @@ from support.report.result_rows import make_figure, make_run_row
 
 from reporting.report_table import TableRow
 from reporting.results_model import ResultRow, name_centers
-from reporting.sections.compare import build_best_table, build_compare_table
+from reporting.sections.best import build_best_table
+from reporting.sections.compare import build_compare_table
 from reporting.sections.overview import build_workloads_table, group_by_system
 from reporting.sections.planning import build_what_if_table
 from reporting.sections.repeats import NO_REPEATS

@@ -1,6 +1,7 @@
 """Dot and bar charts of rows: energy with intervals, scaling, tuned and baseline."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from statistics import fmean
 from typing import Any
 
@@ -21,6 +22,7 @@ from reporting.charts.rows.layout import (
 from reporting.charts.style import (
     SETTING_KEYS,
     Data,
+    LineStyles,
     assign_styles,
     draw_crosses,
     draw_points,
@@ -34,7 +36,27 @@ from reporting.report_table import ReportTable, Value
 
 _LIMIT = "board_limit_percent"
 _HOLLOW = "Hollow points, last: the result is not compared; the tooltip gives the reason. "
+_LOG_NOTE = "Logarithmic axis. "
+_INTERVAL_NOTE = "Bars: the 95 % interval of another run on another board. "
 _SHADED = "Shaded: single runs on two boards that are so near {} are not told apart. "
+
+
+def _make_energy_axis(
+    table: ReportTable, key: str, axis_rows: Data, values: Sequence[float], field: str
+) -> Any:
+    if is_wide(values):
+        return make_log_axis(alt.X, field, table.get_column(key).label, values)
+    return make_linear_axis(alt.X, table, key, axis_rows, field)
+
+
+def _draw_interval(
+    base: alt.Chart, key: str, make_axis: Callable[[str], Any], styles: LineStyles
+) -> Any:
+    return base.mark_rule(strokeWidth=2, opacity=1).encode(
+        x=make_axis(f"{key}_low"),
+        x2=alt.X2(f"{key}_high:Q"),
+        stroke=alt.Stroke("line:N", scale=styles.colour, legend=None),
+    )
 
 
 def build_energy_chart(table: ReportTable) -> list[Chart]:
@@ -63,40 +85,32 @@ def build_energy_chart(table: ReportTable) -> list[Chart]:
 
     axis_rows: Data = [*drawn_rows, {key: span_end}]
     values = select_numbers(table.widen(axis_rows), key, f"{key}_low", f"{key}_high")
-
-    def make_axis(field: str) -> Any:
-        if is_wide(values):
-            return make_log_axis(alt.X, field, table.get_column(key).label, values)
-        return make_linear_axis(alt.X, table, key, axis_rows, field)
-
+    make_axis = partial(_make_energy_axis, table, key, axis_rows, values)
     # Without its interval, a small difference of two points would look like a result.
-    interval = base.mark_rule(strokeWidth=2, opacity=1).encode(
-        x=make_axis(f"{key}_low"),
-        x2=alt.X2(f"{key}_high:Q"),
-        stroke=alt.Stroke("line:N", scale=styles.colour, legend=None),
-    )
+    interval = _draw_interval(base, key, make_axis, styles)
     # No legend: the name of each run is written above its mark.
     points = base.encode(x=make_axis(key))
     marks = [draw_points(points, styles, legend=False), draw_crosses(points), write_names(base)]
     layers = [interval, *marks]
     if is_shaded:
         layers.insert(0, _shade_lowest(base, key, standing, make_axis))
-    log_note = "Logarithmic axis. " if is_wide(values) else ""
     has_intervals = bool(select_numbers(drawn_rows, f"{key}_low"))
-    interval_note = (
-        "Bars: the 95 % interval of another run on another board. " if has_intervals else ""
+    notes = (
+        note_limit(len(data), "runs, by energy"),
+        _LOG_NOTE if is_wide(values) else "",
+        _INTERVAL_NOTE if has_intervals else "",
+        note_equal_names(drawn_rows),
+        _SHADED.format(f"the lowest mean of a {standing} setting") if is_shaded else "",
+        "" if all(map(_may_win, drawn_rows)) else _HOLLOW,
     )
     with_intervals = " with 95 % intervals" if has_intervals else ""
-    hollow_note = "" if all(map(_may_win, drawn_rows)) else _HOLLOW
-    shaded_note = _SHADED.format(f"the lowest mean of a {standing} setting") if is_shaded else ""
+    label = table.get_column(key).label
     return [
         Chart(
             f"{table.id}-energy",
             f"Energy per item{with_intervals}",
-            f"{note_limit(len(data), 'runs, by energy')}{log_note}{interval_note}"
-            f"{note_equal_names(drawn_rows)}{shaded_note}{hollow_note}".strip(),
-            f"{table.get_column(key).label} of {len(drawn_rows)} runs{with_intervals}. The table "
-            "has the same values.",
+            "".join(notes).strip(),
+            f"{label} of {len(drawn_rows)} runs{with_intervals}. The table has the same values.",
             table,
             build_row_spec(layers, len(data)),
             better="lower",

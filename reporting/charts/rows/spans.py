@@ -45,6 +45,14 @@ _LIMITS = (
 )
 
 
+_TRACE_NOTE = (
+    " Line: mean over 1 s. Shaded areas are epochs, to the nearest bin; the discarded first epoch "
+    "is red. Rated: highest power limit that the manufacturer allows. Idle: idle power of the "
+    "board model."
+)
+_CONTROL_NOTE = " Control: median power of a control run at the same cap."
+
+
 def build_trace_chart(table: ReportTable) -> list[Chart]:
     """Power over time with cap, rated power, idle power and the epochs."""
     data = table.data
@@ -87,19 +95,13 @@ def build_trace_chart(table: ReportTable) -> list[Chart]:
     layers = [_shade_epochs(base), power, mean, *_draw_limits(base, scale, data[0])]
     # The title of the table ends with the id of the run.
     run = table.title.partition(", ")[2]
-    about = (
-        f"{run}: {table.about} Line: mean over 1 s. Shaded areas are epochs, to the nearest bin; "
-        "the discarded first epoch is red. Rated: highest power limit that the manufacturer "
-        "allows. Idle: idle power of the board model."
-    )
-    if data[0]["control_w"] is not None:
-        about += " Control: median power of a control run at the same cap."
+    control_note = "" if data[0]["control_w"] is None else _CONTROL_NOTE
     end_s = float(data[-1]["to_s"] or 0)
     return [
         Chart(
             f"{table.id}-power",
             "Power over time",
-            about,
+            f"{run}: {table.about}{_TRACE_NOTE}{control_note}",
             f"Power over {end_s:.0f} s in {len(data)} bins. The table has the same values.",
             table,
             build_spec(alt.layer(*layers, _make_hover_layer(base, x)), 170),

@@ -68,6 +68,11 @@ def build_node_table(
             "node_max_60s_power_w", "maximum of 60 s", "W", "count", about="largest mean over 60 s"
         ),
         Column("node_rated_w", "rated power", "W", "count", about="of all nodes of the run"),
+        *(
+            (Column("node_rated_source", "rated power stated in"),)
+            if any(_list_rating_sources(row) for row, _ in measured)
+            else ()
+        ),
         Column(
             "node_over_accelerators",
             "node / accelerators",
@@ -116,7 +121,7 @@ def _get_energy_j(node: NodeHeadline) -> float:
 
 def _make_cells(row: ResultRow, node: NodeHeadline, link: BundleLink) -> Cells:
     assert row.provenance is not None
-    system = row.provenance.run.system
+    system, sources = row.provenance.run.system, _list_rating_sources(row)
     return {
         **make_mark_cells(row, link),
         "scope": NODE_SCOPE,
@@ -134,6 +139,7 @@ def _make_cells(row: ResultRow, node: NodeHeadline, link: BundleLink) -> Cells:
         ),
         "node_max_60s_power_w": node.max_60s_power_w,
         "node_rated_w": _add_ratings_w(system),
+        **({"node_rated_source": "; ".join(sources)} if sources else {}),
         **make_estimate_cells("node_over_accelerators", node.over_accelerators),
         "node_level": f"level {node.level}" if node.level else "none",
         "meters": "; ".join(map(_describe_meter, system.meters_of_record)),
@@ -145,6 +151,13 @@ def _add_ratings_w(system: SystemDeclaration) -> float | None:
     """The rated power of all nodes; None if one does not state it."""
     ratings_w = [node.rated_w for node in system.nodes]
     return None if None in ratings_w else math.fsum(w for w in ratings_w if w is not None)
+
+
+def _list_rating_sources(row: ResultRow) -> list[str]:
+    """Where the rated powers of the nodes of a run are stated, each once."""
+    assert row.provenance is not None
+    sources = (node.rated_source for node in row.provenance.run.system.nodes)
+    return list(dict.fromkeys(filter(None, sources)))
 
 
 def _describe_meter(meter: MeterDeclaration) -> str:
@@ -231,7 +244,16 @@ def _make_node_gain_cells(sweep: CapSweep) -> Iterator[Cells]:
 def _make_node_point(row: ResultRow) -> Point | None:
     """The point of a row with the energy of its nodes; None if they rank nowhere."""
     run = row.provenance.run if row.provenance else None
-    if run is None or run.node is None or run.node.joules_per_item is None or explain_unranked(row):
+    if run is None or run.node is None or explain_unranked(row):
+        return None
+    return make_headline_point(row)
+
+
+def make_headline_point(row: ResultRow) -> Point | None:
+    """The point of a row with the energy of its nodes, whether or not they rank; None without
+    it."""
+    run = row.provenance.run if row.provenance else None
+    if run is None or run.node is None or run.node.joules_per_item is None:
         return None
     headline = replace(
         run.headline,

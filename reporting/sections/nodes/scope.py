@@ -10,11 +10,12 @@ from dataclasses import replace
 
 from reporting.report_table import ReportTable
 from reporting.results_model import Figure, ResultRow, sort_results
+from reporting.sections.best import build_best_table
 from reporting.sections.cells import BundleLink, Cells
-from reporting.sections.compare import build_best_table, build_compare_table, build_tuned_table
+from reporting.sections.compare import build_compare_table
+from reporting.sections.evidence import build_evidence_table
 from reporting.sections.nodes.power import find_excess
 from reporting.sections.overview import (
-    build_evidence_table,
     build_system_table,
     build_workloads_table,
 )
@@ -29,6 +30,7 @@ from reporting.sections.sweeps.gains import build_settings_table
 from reporting.sections.sweeps.same_boards import build_same_boards_table
 from reporting.sections.sweeps.scaling import build_scaling_table, find_scaled_runs
 from reporting.sections.token_energy import build_token_energy_table
+from reporting.sections.variants import build_tuned_table
 from rules.metrics.figures import Estimate
 from rules.workloads import Workload, workloads
 

@@ -28,8 +28,9 @@ RULE = BundleRule(__name__, "M107", Severity.NOTE)
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
     for accelerator in bundle.listed_accelerators:
+        board = accelerator.board
         # Boards that did no work need no limits.
-        if accelerator.uuid in bundle.accelerator_ranks and accelerator.board is None:
+        if accelerator.uuid in bundle.accelerator_ranks and not (board and board.peak_tflops):
             yield Violation(
                 SYSTEM,
                 f"{accelerator.pointer}/name",

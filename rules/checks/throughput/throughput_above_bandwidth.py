@@ -72,10 +72,11 @@ def check(bundle: Bundle) -> Iterator[Violation]:
         for uuid, accelerator in bundle.accelerators.items()
         if uuid in bundle.accelerator_ranks
     ]
+    known = [board.memory_tb_per_s for board in boards if board and board.memory_tb_per_s]
     # Without the bandwidth of every board there is no bound on the sum.
-    if not boards or None in boards:
+    if not boards or len(known) < len(boards):
         return
-    bandwidth = math.fsum(board.memory_tb_per_s * 1e12 for board in boards if board)
+    bandwidth = math.fsum(tb_per_s * 1e12 for tb_per_s in known)
     copies = bundle.implementation.settings.get("dp_size")
     # Settings are free JSON. An implausible number must not lower the bound, so fall back to one
     # copy, which gives the highest rate.

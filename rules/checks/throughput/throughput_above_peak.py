@@ -36,9 +36,9 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     defined = as_defined(bundle.request_set, size)
     for rank in bundle.ranks:
         boards = [bundle.board_of(uuid) for uuid in rank.accelerators]
-        known_boards = [board for board in boards if board is not None]
+        known_boards = [board for board in boards if board is not None and board.peak_tflops]
         parts = [part for part in bundle.scored_parts if part.rank == rank.rank]
-        # M107 reports unknown boards. A partial sum of peaks would be too low.
+        # M107 reports boards without a known peak. A partial sum of peaks would be too low.
         if len(known_boards) < len(boards) or not parts:
             continue
         peak_tflops = sum(

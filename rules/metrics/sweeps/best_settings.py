@@ -79,7 +79,9 @@ def find_best_settings(
         place = max(range(len(gains)), key=lambda i: round(gains[i].mean, 9))
         best = points[place]
         verdicts = [
-            False if point is best else _is_told_apart(metric, point, best, reference)
+            False
+            if point is best
+            else excludes(estimate_disadvantage(metric, point, best, reference).ci95, 0.0)
             for point in points
         ]
         not_told_apart = (
@@ -91,8 +93,9 @@ def find_best_settings(
     return best_settings
 
 
-def _is_told_apart(metric: Metric, point: Point, best: Point, reference: Point) -> bool | None:
-    """Whether the interval of the difference of two settings excludes zero; None without one."""
+def estimate_disadvantage(metric: Metric, point: Point, best: Point, reference: Point) -> Estimate:
+    """How much worse a setting is than another one by a metric, with its 95 % interval: a share of
+    the better one for energy and EDP, a share of the reference for the others."""
     if metric.name in ("energy", "EDP"):
         # The reference cancels, so its uncertainty does not matter.
         energy_ratio, time_ratio = find_ratios(point, best)
@@ -100,9 +103,9 @@ def _is_told_apart(metric: Metric, point: Point, best: Point, reference: Point) 
         ratio = estimate_ratio_of_points(
             energy_ratio * time_ratio**power, (point.spread, best.spread), energy=1, time=power
         )
-        return excludes(ratio.ci95, 1.0)
-    energy, time = (1.0, 1.0) if metric.k is None else weigh_eds(metric.k)
-    return excludes(_estimate_difference(point, best, reference, (energy, time)).ci95, 0.0)
+        return ratio.transform(1, -1)
+    weights = (1.0, 1.0) if metric.k is None else weigh_eds(metric.k)
+    return _estimate_difference(point, best, reference, weights)
 
 
 def _estimate_difference(

@@ -222,7 +222,7 @@ def test_comments_are_shown_whole(a_round: TrustRound) -> None:
 def make_run_on_unknown_board() -> EvidenceFrames:
     """A run that passes, and that T124 keeps from winning."""
     evidence = make_second_run()
-    no_known_result.rename_boards(evidence, "NVIDIA A30")
+    no_known_result.rename_boards(evidence, "NVIDIA A16")
     rederive(evidence)
     return evidence
 

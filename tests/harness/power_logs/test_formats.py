@@ -239,11 +239,48 @@ def test_log_without_readings_is_refused_with_the_reason(tmp_path, lines, reason
         read_lines(tmp_path, lines)
 
 
-def test_steps_that_overlap_on_a_node_are_not_added(tmp_path):
-    rows = ["Step,Node,ElapsedTime,EpochTime,Power"]
-    rows += [f"{step},n1,{i},{START_S + i},{300 + i}" for step in ("batch", "0") for i in range(9)]
-    with pytest.raises(PowerLogError, match="the times begin again in line 11"):
-        read_lines(tmp_path, rows)
+def test_rows_of_totals_are_listed_with_energy_duration_and_mean(tmp_path):
+    sacct = ["JobID|Start|End|ElapsedRaw|ConsumedEnergyRaw"]
+    sacct += ["7|a|b|600|300000", "7.batch|a|b|600|", "7.extern|a|b|600|0", "7.0|a|b|90|45000"]
+    sacct += ["8|a|b|9|18446744073709551614"]
+    with pytest.raises(PowerLogError) as refused:
+        read_lines(tmp_path, sacct)
+    _, *rows = str(refused.value).split("\n")
+    assert rows == [
+        "  7: 300000.0 J in 600 s, mean 500.000 W",
+        "  7.0: 45000.0 J in 90 s, mean 500.000 W",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("lines", "row"),
+    [
+        (["JobID|Elapsed|ConsumedEnergyRaw|", "7|1-00:00:10|864100|"], "864100.0 J in 86410 s"),
+        (["JobID|Elapsed|ConsumedEnergyRaw", "7|02:30|15000"], "in 150 s, mean 100.000 W"),
+        (["JobID|ConsumedEnergyRaw", "7|15000"], "  7: 15000.0 J"),
+        (
+            ["project_name,run_id,duration,emissions,energy_consumed", "p,r,3600,0.1,0.25"],
+            "  r: 900000.0 J in 3600 s, mean 250.000 W",
+        ),
+        (
+            ["start_time,window_name,elapsed_time,gpu0_energy,gpu1_energy", "1,epoch,2.5,600,400"],
+            "  epoch: 1000.0 J in 2.5 s, mean 400.000 W",
+        ),
+    ],
+)
+def test_totals_of_each_program_are_in_joules(tmp_path, lines, row):
+    with pytest.raises(PowerLogError) as refused:
+        read_lines(tmp_path, lines)
+    assert row in str(refused.value) and str(refused.value).count("\n") == 1
+
+
+def test_many_totals_are_counted(tmp_path):
+    lines = ["JobID|ElapsedRaw|ConsumedEnergyRaw", *(f"{i}|9|900" for i in range(25))]
+    with pytest.raises(PowerLogError) as refused:
+        read_lines(tmp_path, lines)
+    rows = str(refused.value).split("\n")[1:]
+    assert rows[-2:] == ["  19: 900.0 J in 9 s, mean 100.000 W", "  and 5 more rows"]
+    assert len(rows) == 21
 
 
 def test_map_does_not_make_runs_readings(tmp_path):

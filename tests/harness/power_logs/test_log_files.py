@@ -157,10 +157,3 @@ def test_damage_anywhere_never_ends_in_a_traceback(tmp_path, seed, name):
         read_bytes(tmp_path, bytes(content))
     except PowerLogError as error:
         assert str(tmp_path) in str(error)
-
-
-def test_profile_in_hdf5_is_refused_with_the_command_that_extracts_it(tmp_path):
-    path = tmp_path / "job_7.h5"
-    path.write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(100))
-    with pytest.raises(PowerLogError, match="--extract --series=Energy --level=Node:TimeSeries"):
-        read_log(LogRequest(path))

@@ -11,10 +11,12 @@ from support.report.result_rows import make_figure, make_run_row
 from reporting.report_table import TableRow
 from reporting.results_model import ResultRow
 from reporting.sections.against import make_against_cells
+from reporting.sections.best import build_best_table
 from reporting.sections.cells import distinguish_names
-from reporting.sections.compare import build_best_table, build_compare_table, build_tuned_table
+from reporting.sections.compare import build_compare_table
 from reporting.sections.overview import build_workloads_table
 from reporting.sections.repeats import NO_REPEATS, measure_spread
+from reporting.sections.variants import build_tuned_table
 from rules.workloads import workloads
 
 RESNET = workloads()["resnet50-train"]

@@ -23,12 +23,13 @@ from reporting.page_model import build_page_model
 from reporting.pareto import EfficiencyPoint, mark_points
 from reporting.report_table import ReportTable
 from reporting.results_model import ResultRow
-from reporting.sections.compare import build_best_table, build_compare_table
+from reporting.sections.best import build_best_table
+from reporting.sections.compare import build_compare_table
 from reporting.sections.control import add_control_shares
 from reporting.sections.overview import build_workloads_table
 from reporting.sections.planning import build_what_if_table
 from reporting.sections.repeats import NO_REPEATS
-from rules import bundle as bundle_module
+from rules import bundle_evidence as bundle_module
 from rules.finding import Severity
 from rules.metrics.power.profile import PowerSpread
 from rules.protocol import V1_0, V1_1

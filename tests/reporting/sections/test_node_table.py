@@ -108,6 +108,23 @@ def test_racks_are_planned_by_the_nodes_that_runs_measured(submissions: Submissi
     assert float(str(plans["p99"]["node_w"])) <= usual
 
 
+def test_the_rating_that_a_bundle_states_is_planned_with(submissions: Submissions) -> None:
+    evidence = copy_evidence()
+    add_node_power(evidence)
+    evidence.system["nodes"][0].update(
+        accelerators_installed=2, rated_w=10200, rated_source="data sheet"
+    )
+    rederive(evidence)
+    submissions.add(evidence, "20260101T000000Z-node-power-0")
+    tables = build_tables(submissions)
+    (row,) = tables["resnet50-train-nodes"].rows
+    assert (row["node_rated_w"], row["node_rated_source"]) == (10200, "data sheet")
+    (run,) = tables["whole-nodes"].rows
+    assert run["rated_w"] == 10200
+    plans = {row["by"]: row for row in tables["rack"].rows}
+    assert (plans["rating"]["node_w"], plans["rating"]["nodes"]) == (10200, 5)
+
+
 def test_racks_are_not_planned_by_nodes_with_idle_or_unknown_accelerators(
     submissions: Submissions,
 ) -> None:

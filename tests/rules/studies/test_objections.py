@@ -9,7 +9,7 @@ import pytest
 
 from checker.judging.bundle_judge import judge_published
 from reporting.paper import Paper
-from reporting.results_model import build_published_rows
+from reporting.published_rows import build_published_rows
 from rules.studies.published import parse_published_study
 
 PUBLISHED = Path(__file__).parents[3] / "submissions/published"

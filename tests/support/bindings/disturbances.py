@@ -13,11 +13,18 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
+from copy import copy
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
-from support.bindings.boards import EVERY_FUNCTION, Board
-from support.bindings.sandbox import CAP_W, LibrarySandbox, list_registered
+from support.bindings.sandbox import (
+    CAP_W,
+    CapSandbox,
+    LibrarySandbox,
+    SimulatedSandbox,
+    list_registered,
+)
 from support.harness.journal_faults import (
     change,
     empty,
@@ -33,11 +40,11 @@ from harness.power.caps.journal import JOURNAL_FILE
 from harness.power.caps.lock import LOCK_FILE
 from harness.power.source import STATE_VARIABLE
 
+AnySandbox = LibrarySandbox | SimulatedSandbox
 Kill = Callable[[Sandbox], None]
-Disturbance = Callable[[Sandbox, Kill], AbstractContextManager[None]]
+Disturbance = Callable[[Any, Kill], AbstractContextManager[None]]
 CLOCK_VARIABLE = "WATTMARK_TEST_CLOCK"
 YEARS_S = 10 * 365 * 86400
-LOST = {"nvidia_on_cpu": 15, "amd_on_cpu": 31}
 WAIT_FOR_LOCK = """
 import fcntl, os, sys, time
 descriptor = os.open(sys.argv[1], os.O_RDONLY)
@@ -99,16 +106,12 @@ def let_another_user_take_the_lock(sandbox: Sandbox, kill: Kill) -> Iterator[Non
 
 
 @contextmanager
-def run_in_another_state_directory(sandbox: LibrarySandbox, kill: Kill) -> Iterator[None]:
+def run_in_another_state_directory(sandbox: CapSandbox, kill: Kill) -> Iterator[None]:
     """Another run wants the same boards while the run has them, and while they are restored.
     `restore` looks from the other state directory too."""
-    other = LibrarySandbox(
-        sandbox.out,
-        sandbox.state.with_name("other-state"),
-        sandbox.log.with_name("other-output"),
-        meter=sandbox.meter,
-        boards=sandbox.boards,
-    )
+    other = copy(sandbox)
+    other.state = sandbox.state.with_name("other-state")
+    other.log = sandbox.log.with_name("other-output")
     with mock.patch.dict(os.environ, {STATE_VARIABLE: str(other.state)}):
         for act in (lambda: None, lambda: kill(sandbox)):
             act()
@@ -119,22 +122,22 @@ def run_in_another_state_directory(sandbox: LibrarySandbox, kill: Kill) -> Itera
 
 
 @contextmanager
-def lose_a_board(sandbox: LibrarySandbox, kill: Kill) -> Iterator[None]:
+def lose_a_board(sandbox: AnySandbox, kill: Kill) -> Iterator[None]:
     """The first board answers nothing until a first attempt has restored the second one."""
-    lost, other = sandbox.boards.board[:2]
-    lost.fail(EVERY_FUNCTION, LOST[sandbox.meter])
+    sandbox.lose_board()
     has_watchdog = sandbox.find_process("watchdog") is not None
     kill(sandbox)
     if kill.__name__ == "kill_harness" and has_watchdog:
-        wait_for(lambda: other.requested_mw != CAP_W * 1000, within_s=60)
+        *_, other = sandbox.named_settings
+        wait_for(lambda: sandbox.named_settings[other][0] != CAP_W * 1000, within_s=60)
     else:
         sandbox.run_command("restore")
-    lost.failing = b""
+    sandbox.find_board()
     yield
 
 
 @contextmanager
-def reorder_boards(sandbox: LibrarySandbox, kill: Kill) -> Iterator[None]:
+def reorder_boards(sandbox: AnySandbox, kill: Kill) -> Iterator[None]:
     """The driver numbers the boards otherwise before their limits are restored."""
     watchdog = sandbox.find_process("watchdog")
     # A library in the middle of a call would write to the other board.
@@ -143,9 +146,7 @@ def reorder_boards(sandbox: LibrarySandbox, kill: Kill) -> Iterator[None]:
     kill(sandbox)
     assert sandbox.process is not None
     sandbox.process.wait(60)
-    boards = sandbox.boards.board
-    first = Board.from_buffer_copy(boards[0])
-    boards[0], boards[1] = Board.from_buffer_copy(boards[1]), first
+    sandbox.swap_boards()
     if watchdog is not None:
         with suppress(ProcessLookupError):
             os.kill(watchdog, signal.SIGCONT)
@@ -177,10 +178,6 @@ OF_NODE: tuple[Disturbance, ...] = (
     let_another_user_take_the_lock,
     let_clock_jump,
 )
-OF_BOARDS: tuple[Callable[[LibrarySandbox, Kill], AbstractContextManager[None]], ...] = (
-    disturb_journal(remove_directory),
-    run_in_another_state_directory,
-    lose_a_board,
-    reorder_boards,
-)
-"""Those that take boards on which runs of several state directories meet."""
+REMOVE_DIRECTORY = disturb_journal(remove_directory)
+"""Not of simulated boards, whose socket lies there."""
+OF_BOARDS: tuple[Disturbance, ...] = (run_in_another_state_directory, lose_a_board, reorder_boards)

@@ -69,6 +69,22 @@ echo 'key = "~/.ssh/id_ed25519"' > ~/.config/wattmark/config.toml
 """,
     "docs/node-power.md": """
 gunzip < tests/harness/power_logs/data/ptd_8xb200.txt.gz > spl.txt
+cat > example_power.yaml << END
+Example:
+- Rack 1:
+  - Server 1:
+    - Min PSUs Needed: 3
+      PSUs:
+      - PowerCapacityWatts: 3300
+      - PowerCapacityWatts: 3300
+      - PowerCapacityWatts: 3300
+      - PowerCapacityWatts: 3300
+  - Switch 1:
+    - Min PSUs needed: 1
+      PSUs:
+      - PowerCapacityWatts: 1200
+      - PowerCapacityWatts: 1200
+END
 cat > system.toml << END
 [[meter]]
 id = "node-meter"

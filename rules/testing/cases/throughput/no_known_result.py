@@ -18,4 +18,4 @@ def board_of_another_kind(evidence: EvidenceFrames) -> None:
 
 @mutation(RULE, "M107")
 def board_of_no_data_sheet(evidence: EvidenceFrames) -> None:
-    rename_boards(evidence, "NVIDIA A30")
+    rename_boards(evidence, "NVIDIA A16")

@@ -1,0 +1,146 @@
+"""The table behind the figure of one run: a row for each step of time and each line."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from reporting.report_table import Column, ReportTable, Value
+from reporting.results_model import ResultRow
+from reporting.sections.cells import Cells, describe_provenance
+from rules.bundle import Bundle
+from rules.metrics.energy import MetricsError
+from rules.metrics.node.course import Course, compute_course
+
+NODE, BOARDS, BOARD = "node", "boards", "board"
+"""What a line is of: the node by its meters, all boards together, or one board."""
+MAX_STEPS = 360
+MIN_STEP_S = 0.2
+"""Boards are read every 100 ms."""
+
+COLUMNS = (
+    Column("t_s", "start", "s", "number", about="Since the first reading of a board."),
+    Column("to_s", "end", "s", "number"),
+    Column("line", "line"),
+    Column("of", "of", about="node, all boards together, or one board"),
+    Column("power_w", "mean power", "W", "number"),
+    Column("utilisation_percent", "utilisation", "%", "number", about="As the board states it."),
+    Column("epoch", "epoch", "", "count", about="Empty between epochs."),
+    Column("scored", "scored", about="Whether the epoch is scored."),
+    Column("cap_w", "cap", "W per accelerator", "count", hidden=True),
+    Column("node_rated_w", "rated power of the node", "W", "count", hidden=True),
+    Column("control_w", "control", "W per accelerator", "number", hidden=True),
+    Column("node_control_w", "control of the node", "W", "number", hidden=True),
+    Column("model", "board", hidden=True),
+    Column("provenance", "provenance", hidden=True),
+    Column("standing", "standing", hidden=True),
+)
+
+
+@dataclass(frozen=True)
+class ControlPower:
+    """The median power of a control run, in W. None: not known."""
+
+    board_w: float | None = None
+    """Per accelerator."""
+    node_w: float | None = None
+
+
+def build_course_tables(bundle: Bundle, row: ResultRow, control: ControlPower) -> list[ReportTable]:
+    """The course of a run, a table for each of its nodes.
+
+    Raises MetricsError if there are too few readings.
+    """
+    node_of = {rank.rank: rank.node for rank in bundle.declaration.ranks}
+    nodes: dict[str, list[str]] = {}
+    for uuid, rank in bundle.accelerator_ranks.items():
+        if uuid not in bundle.samples_of:
+            raise MetricsError(f"the accelerator {uuid} has no samples")
+        nodes.setdefault(node_of[rank], []).append(uuid)
+    return [_build_table(bundle, row, control, node, uuids) for node, uuids in nodes.items()]
+
+
+def _build_table(
+    bundle: Bundle, row: ResultRow, control: ControlPower, node: str, uuids: Sequence[str]
+) -> ReportTable:
+    system = bundle.system_declaration
+    of_record = {meter.id for meter in system.meters_of_record}
+    feeds = [t for t in bundle.feed_traces if t.meter.id in of_record and t.feed.node == node]
+    samples = {uuid: bundle.samples_of[uuid] for uuid in uuids}
+    length_s = max((t.ints("read_ns")[-1] - t.ints("read_ns")[0]) / 1e9 for t in samples.values())
+    steps = int(max(1, min(MAX_STEPS, length_s / MIN_STEP_S)))
+    course = compute_course(samples, feeds, steps)
+    rated_w = next((entry.rated_w for entry in system.nodes if entry.name == node), None)
+    constants: Cells = {
+        "cap_w": bundle.cap_w,
+        "node_rated_w": rated_w,
+        "control_w": control.board_w,
+        "node_control_w": control.node_w,
+        "model": row.model,
+        "provenance": describe_provenance(row),
+        "standing": row.standing,
+    }
+    times = list(_list_times(bundle, course, node))
+    rows = tuple(
+        {**time, **line, **constants}
+        for of in _list_lines(course, uuids)
+        for time, line in zip(times, of, strict=True)
+    )
+    several = f"-{node}" if len(system.nodes) > 1 else ""
+    run_id = bundle.declaration.run_id
+    return ReportTable(
+        f"{run_id}{several}-course",
+        f"Course of the run, {run_id}{f', {node}' if several else ''}",
+        COLUMNS,
+        rows,
+        f"Means over steps of {course.step_s:.3g} s.",
+    )
+
+
+def _list_times(bundle: Bundle, course: Course, node: str) -> Iterator[Cells]:
+    """Start, end and epoch of each step. The middle of a step decides which epoch it is in."""
+    ranks = {rank.rank for rank in bundle.declaration.ranks if rank.node == node}
+    spans: dict[int, tuple[int, int]] = {}
+    for (epoch, rank), (start_ns, end_ns) in bundle.spans.items():
+        if rank in ranks:
+            first_ns, last_ns = spans.get(epoch, (start_ns, end_ns))
+            spans[epoch] = min(first_ns, start_ns), max(last_ns, end_ns)
+    for start_s in course.starts_s.tolist():
+        middle_ns = course.zero_ns + (start_s + course.step_s / 2) * 1e9
+        within = [number for number, (start, end) in spans.items() if start <= middle_ns <= end]
+        yield {
+            "t_s": round(start_s, 3),
+            "to_s": round(start_s + course.step_s, 3),
+            "epoch": within[0] if within else None,
+            "scored": within[0] >= bundle.protocol.discarded_epochs if within else None,
+        }
+
+
+def _list_lines(course: Course, uuids: Sequence[str]) -> Iterator[list[Cells]]:
+    """The cells of each line, one for each step."""
+    nothing = np.full(len(course.starts_s), np.nan)
+    if course.node_w is not None:
+        yield _make_line("node", NODE, course.node_w, nothing)
+    # Of a single board without a node meter, there is one line only.
+    if course.node_w is not None or len(uuids) > 1:
+        yield _make_line("all boards", BOARDS, course.sum_of_boards_w, nothing)
+    for place, uuid in enumerate(uuids):
+        utilisation = course.utilisation_percent.get(uuid, nothing)
+        yield _make_line(f"board {place}", BOARD, course.boards_w[uuid], utilisation)
+
+
+def _make_line(name: str, of: str, power_w: np.ndarray, percent: np.ndarray) -> list[Cells]:
+    return [
+        {
+            "line": name,
+            "of": of,
+            "power_w": _round(watts, 1),
+            "utilisation_percent": _round(share, 1),
+        }
+        for watts, share in zip(power_w.tolist(), percent.tolist(), strict=True)
+    ]
+
+
+def _round(value: float, digits: int) -> Value:
+    # Not read, so unknown.
+    return None if np.isnan(value) else round(value, digits)
