@@ -1,5 +1,6 @@
 """What a board can draw and compute at most, by the name that another program gives it."""
 
+import math
 import re
 from dataclasses import dataclass
 from functools import lru_cache
@@ -34,7 +35,10 @@ class Limits:
     boards: tuple[Board, ...]
 
     def peak_flops(self, precision: str) -> float:
-        """The highest dense rate in FLOP/s of a precision, or of any if the name is unknown."""
+        """The highest dense rate in FLOP/s of a precision, or of any if the name is unknown;
+        infinite if a board has no known rate."""
+        if not all(board.peak_tflops for board in self.boards):
+            return math.inf
         known = _PRECISIONS.get(precision.lower())
         rates = [board.highest_peak_tflops(known) for board in self.boards if known]
         peaks = [rate for rate in rates if rate is not None]
@@ -51,9 +55,12 @@ def find_limits(name: str) -> Limits | None:
     A name such as `h100` or `A100-80GB` means every board of that model, of that memory if it
     states one.
     """
+    # Several boards may report one name.
+    candidates = [board for board in BOARDS if name in board.names]
     exact = find_board(name)
-    is_reported = exact is not None and (name in exact.names or " " in exact.id)
-    candidates = [exact] if exact and is_reported else _find_by_model(name.upper())
+    if not candidates and exact and (name != exact.id or " " in exact.id):
+        candidates = [exact]
+    candidates = candidates or _find_by_model(name.upper())
     if not candidates:
         return None
     maxima = [board.max_power_w for board in candidates]

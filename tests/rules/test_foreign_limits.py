@@ -1,8 +1,11 @@
 """Bounds of boards by the names that other programs give them."""
 
+import math
+
 import pytest
 
 from rules.audit.limits import find_limits
+from rules.boards import BOARDS
 
 
 @pytest.mark.parametrize(
@@ -25,9 +28,18 @@ def test_name_means_the_widest_of_its_boards(name: str, max_power_w: float | Non
     assert limits is not None and limits.max_power_w == max_power_w
 
 
-@pytest.mark.parametrize("name", ["", "NVIDIA RTX 6000 Ada Generation", "H1000", "Simulated GPU"])
+@pytest.mark.parametrize(
+    "name", ["", "NVIDIA RTX 9999 Generation", "RTX", "H1000", "Simulated GPU"]
+)
 def test_unknown_board_has_no_bounds(name: str) -> None:
     assert find_limits(name) is None
+
+
+def test_board_without_known_peaks_has_no_bound() -> None:
+    without = [board for board in BOARDS if not board.peak_tflops and board.names]
+    assert without
+    limits = find_limits(without[0].names[0])
+    assert limits is not None and limits.peak_flops("bf16") == math.inf
 
 
 @pytest.mark.parametrize(
