@@ -1,6 +1,7 @@
 """`[node]` of system.toml: what enters system.json, how a mistake is told, and the import from the
 nameplate file of an MLPerf Inference submission."""
 
+import sys
 import tomllib
 from pathlib import Path
 
@@ -142,6 +143,15 @@ def test_a_mistake_in_the_nameplate_names_file_and_component(
     with pytest.raises(PlanError) as caught:
         make_node_table(path)
     assert str(caught.value).startswith(f"{path}: ") and says in str(caught.value)
+
+
+def test_a_missing_library_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "yaml", None)
+    result = CliRunner().invoke(
+        bench_submit, ["rating", str(write(tmp_path, SYSTEM, "x_power.yaml"))]
+    )
+    assert result.exit_code == 3
+    assert "PyYAML is not installed; pip install 'wattmark[meters]'" in result.output
 
 
 def test_a_component_that_is_not_in_the_file_is_named(tmp_path: Path) -> None:

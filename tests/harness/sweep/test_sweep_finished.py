@@ -129,6 +129,7 @@ requests = asdict(RequestSet(16, 8, concurrency=4))
         (settings(requests=requests), "requests is {'prompt_tokens': 16, 'output_tokens': 8,"),
         (change(site="another"), "system's site is another"),
         (change(meters=[{"id": "pdu"}]), "system's meters is [{'id': 'pdu'}]"),
+        (change("nodes", 0, rated_w=9000), "system's rating of node0 is {'rated_w': 9000}, but"),
         (change("nodes", 0, "accelerators", 0, name="NVIDIA H100"), "board is NVIDIA H100,"),
         (settings(weights="sha256:" + "5" * 64), "weights is sha256:5555"),
         (code(precision="tf32"), "implementation's precision is tf32, but that of run-001-1 is"),
