@@ -166,10 +166,20 @@ class _TableReader:
                     f"{self._map.path}: {key}.column: found {column}, but line {number} of "
                     f"{self._source.path} has {len(cells)} columns"
                 )
-            how_often = "several columns" if cells.count(column) > 1 else "no column"
+            place = f"in line {number} of {self._source.path}"
+            numbers = [
+                index
+                for index, cell in enumerate(cells, 1)
+                if column in (cell, split_header(cell)[0])
+            ]
+            if numbers:
+                raise PowerLogError(
+                    f"{self._map.path}: {key}.column: several columns {column!r} {place}; write "
+                    f"the number of one: {' or '.join(map(str, numbers))}"
+                )
             raise PowerLogError(
-                f"{self._map.path}: {key}.column: {how_often} {column!r} in line {number} of "
-                f"{self._source.path}, which has {', '.join(map(repr, cells[:20])) or 'none'}"
+                f"{self._map.path}: {key}.column: no column {column!r} {place}, which has "
+                f"{', '.join(map(repr, cells[:20])) or 'none'}"
             )
 
         csv_map = self._map

@@ -271,7 +271,11 @@ class _MapReader:
         else:
             columns = self._read_columns(name, header)
             if len(columns) > 1:
-                raise self._refuse(f"{name}.column", table["column"], "one column, or columns")
+                raise self._refuse(
+                    f"{name}.column",
+                    table["column"],
+                    'one column; several are columns = ["a", "b"]',
+                )
         return ValueColumns(name, columns, _QUANTITIES[name], factor, each == "interval")
 
     def _read_columns(self, name: str, header: bool, key: str = "column") -> tuple[Column, ...]:
@@ -280,9 +284,10 @@ class _MapReader:
         for column in columns:
             is_name = isinstance(column, str) and column
             is_number = isinstance(column, int) and not isinstance(column, bool) and column > 0
-            if not (is_name if header else is_number):
+            # Two columns of a header may have one name.
+            if not (is_number or (is_name and header)):
                 expected = (
-                    "the name of a column"
+                    "the name of a column, or its number from 1"
                     if header
                     else "the number of a column from 1, because header is false"
                 )

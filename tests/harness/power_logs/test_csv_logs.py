@@ -219,6 +219,18 @@ def test_file_without_header_has_numbered_columns(tmp_path):
         read_csv(tmp_path, "header = false\n" + csv_map, "5.5")
 
 
+def test_one_of_two_columns_of_one_name_is_named_by_its_number(tmp_path):
+    rows = ("time,GPU Power [W],GPU Power [W]", "2025-01-01T00:00:00Z,5,7")
+    rows += ("2025-01-01T00:00:01Z,6,8", "2025-01-01T00:00:02Z,5,9")
+    for name in ("GPU Power", "GPU Power [W]"):
+        with pytest.raises(PowerLogError, match=r"several columns .*; write the number .*: 2 or 3"):
+            read_csv(tmp_path, MAP.replace('"power"', f'"{name}"'), *rows)
+    second = read_csv(tmp_path, MAP.replace('"power"', "3"), *rows)
+    assert second.series[0].power_w.tolist() == [7, 8, 9]
+    both = read_csv(tmp_path, MAP.replace('column = "power"', "columns = [2, 3]"), *rows)
+    assert [series.power_w.tolist() for series in both.series] == [[5, 6, 5], [7, 8, 9]]
+
+
 @pytest.mark.parametrize(
     ("csv_map", "message"),
     [
@@ -235,7 +247,8 @@ def test_file_without_header_has_numbered_columns(tmp_path):
         (MAP.replace('"iso"', '"iso"\nunit = "s"'), r"time\.unit: found 's', expected no unit"),
         (MAP.replace('"iso"', '"iso"\nzone = "Mars"'), r"time\.zone: 'Mars' is no time zone"),
         (MAP.replace('"iso"', '"iso"\nzone = "../etc"'), r"time\.zone: '\.\./etc' is no time"),
-        (MAP.replace('column = "time"', "column = 3"), r"time\.column: found 3, expected the name"),
+        (MAP.replace('column = "time"', "column = 3"), r"time\.column: found 3, but line 1 of"),
+        (MAP.replace('column = "time"', "column = 0"), r"time\.column: found 0, expected the name"),
         (MAP.replace('"power"', '"watts"'), r"power\.column: no column 'watts' in line 1"),
         ("power = 3\n" + MAP.partition("[power]")[0], r"power: found 3, expected a table"),
         ('delimiter = "ab"' + MAP, "delimiter: found 'ab', expected one of"),
