@@ -32,6 +32,7 @@ from harness.cli_options import (
     refuse_other_options,
 )
 from harness.commands.errors import report_errors
+from harness.commands.export import export
 from harness.commands.rating import rating
 from harness.commands.study import study
 from harness.commands.sweep import sweep
@@ -341,6 +342,7 @@ main.add_command(study)
 main.add_command(power_log)
 main.add_command(attach_power)
 main.add_command(rating)
+main.add_command(export)
 
 
 def start() -> NoReturn:

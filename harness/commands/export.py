@@ -1,0 +1,37 @@
+"""The command `bench-submit export`."""
+
+from pathlib import Path
+
+import click
+
+from harness.commands.errors import report_errors
+
+FORMATS = ("aiperf", "annex-xi")
+
+
+@click.command()
+@click.argument("to", metavar="FORMAT", type=click.Choice(FORMATS))
+@click.argument(
+    "bundle", metavar="BUNDLE", type=click.Path(path_type=Path, exists=True, file_okay=False)
+)
+@click.option(
+    "--items",
+    type=click.FloatRange(min=0, min_open=True),
+    help="annex-xi: also estimate the energy of so many items (tokens, images)",
+)
+def export(to: str, bundle: Path, items: float | None) -> None:
+    """Print the energy of a run in a format of others.
+
+    \b
+    aiperf    metrics of a server, as in profile_export_aiperf.json
+    annex-xi  the part on energy of the technical documentation that the EU
+              asks of general-purpose models, in Markdown
+    """
+    from harness.exports import aiperf, annex_xi
+    from harness.exports.run import read_run
+
+    if items is not None and to != "annex-xi":
+        raise click.UsageError("--items belongs to annex-xi")
+    with report_errors():
+        run = read_run(bundle)
+        click.echo(aiperf.export(run) if to == "aiperf" else annex_xi.export(run, items))
