@@ -25,6 +25,7 @@ from checker.terminal import FAILED, INTERNAL, PARTIAL, collect_garbage_rarely, 
 from rules.finding import format_count
 
 if TYPE_CHECKING:
+    from checker.judging.verdict_cache import VerdictCache
     from checker.selection import RoundView
 
 COMMANDS = {
@@ -181,32 +182,23 @@ def check(
 
     from checker.baseline import refuse_baseline, write_baseline
     from checker.engine import judge_all
-    from checker.formats.common import find_shortfalls
-    from checker.judging.verdict_cache import open_cache
     from checker.selection import parse_selection, refuse_keyring, select_findings
     from checker.terminal import show_progress
 
     refuse_keyring(keyring, local)
-    if local and expected_head:
-        raise click.UsageError("--expect-head: --local reads no LOG; leave one of the two out")
-    if no_cache and verify_cache:
-        raise click.UsageError("--verify-cache: --no-cache reads none; leave one of the two out")
-    unfixed = 0
+    _refuse_contradictions(local, expected_head, no_cache, verify_cache)
     try:
         selection = parse_selection(select, ignore, baseline, local)
         if new_baseline:
             refuse_baseline(new_baseline)
-        if fix:
-            from checker.fix import fix_all
-
-            unfixed = fix_all(paths, keyring, lambda line: click.echo(line, err=True))
+        unfixed = _fix(paths, keyring) if fix else 0
         judged = judge_all(
             paths,
             keyring,
             signed=not local,
             watch=show_progress,
             expected_head=expected_head,
-            cache=None if no_cache else open_cache(_warn),
+            cache=None if no_cache else _open_cache(),
             verify_cache=verify_cache,
         )
         view = replace(select_findings(judged, selection), unfixed=unfixed)
@@ -216,17 +208,49 @@ def check(
         _warn(f"{error}")
         sys.exit(INTERNAL)
     _print_view(view, output_format)
-    if judged.reused_count and output_format == "text":
-        count = format_count(judged.reused_count, "bundle")
-        _warn(f"the evidence of {count} was judged by an earlier check (--no-cache judges it anew)")
+    _state_reuse(judged.reused_count, output_format)
+    sys.exit(_choose_exit_code(view, _state_shortfalls(view, required_level)))
+
+
+def _refuse_contradictions(
+    local: bool, expected_head: str, no_cache: bool, verify_cache: bool
+) -> None:
+    if local and expected_head:
+        raise click.UsageError("--expect-head: --local reads no LOG; leave one of the two out")
+    if no_cache and verify_cache:
+        raise click.UsageError("--verify-cache: --no-cache reads none; leave one of the two out")
+
+
+def _open_cache() -> "VerdictCache | None":
+    from checker.judging.verdict_cache import open_cache
+
+    return open_cache(_warn)
+
+
+def _state_shortfalls(view: "RoundView", required_level: str | None) -> bool:
+    """Whether bundles are below the level of --require, each of which is named."""
+    from checker.formats.common import find_shortfalls
+
     shortfalls = list(find_shortfalls(view.verdicts, required_level)) if required_level else []
-    for line in shortfalls:
-        _warn(line)
-    sys.exit(_choose_exit_code(view, bool(shortfalls)))
+    _warn(*shortfalls)
+    return bool(shortfalls)
 
 
-def _warn(line: str) -> None:
-    click.echo(f"bench-check: {line}", err=True)
+def _state_reuse(reused_count: int, output_format: str) -> None:
+    if reused_count and output_format == "text":
+        count = format_count(reused_count, "bundle")
+        _warn(f"the evidence of {count} was judged by an earlier check (--no-cache judges it anew)")
+
+
+def _fix(paths: tuple[Path, ...], keyring: Path | None) -> int:
+    from checker.fix import fix_all
+
+    return fix_all(paths, keyring, lambda line: click.echo(line, err=True))
+
+
+def _warn(*lines: str) -> None:
+    for line in lines:
+        click.echo(f"bench-check: {line}", err=True)
 
 
 def _print_view(view: "RoundView", output_format: str) -> None:

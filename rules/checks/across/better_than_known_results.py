@@ -35,7 +35,8 @@ from rules.bundle_format.table import RESULT
 from rules.copies.disputes import choose_severity_of_dispute, measure_result
 from rules.finding import Severity, Violation
 from rules.rule import RoundRule
-from rules.run_summary import RunSummary, pair_with_other_centers
+from rules.run_groups import pair_with_other_centers
+from rules.run_summary import RunSummary
 
 # The rule has its present meaning since 1.5.0. Bundles that were accepted before get a note.
 RULE = RoundRule(__name__, "X114", Severity.WARNING, added="1.5.0", bars_winning=True)

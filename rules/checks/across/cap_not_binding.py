@@ -27,7 +27,8 @@ from rules.bundle_format.table import SAMPLES
 from rules.finding import Severity, Violation
 from rules.protocol import CURRENT
 from rules.rule import RoundRule
-from rules.run_summary import RunSummary, group_by_comparison_key
+from rules.run_groups import group_by_comparison_key
+from rules.run_summary import RunSummary
 
 RULE = RoundRule(__name__, "X111", Severity.WARNING, added="1.3.0")
 

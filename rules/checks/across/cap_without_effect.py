@@ -41,7 +41,8 @@ from rules.finding import Severity, Violation
 from rules.metrics.figures import Estimate
 from rules.protocol import CURRENT
 from rules.rule import RoundRule
-from rules.run_summary import RunSummary, group_by_comparison_key
+from rules.run_groups import group_by_comparison_key
+from rules.run_summary import RunSummary
 
 RULE = RoundRule(__name__, "X101", Severity.WARNING, added="1.2.0")
 

@@ -36,7 +36,8 @@ from rules.bundle_format.table import RESULT
 from rules.finding import Severity, Violation
 from rules.known_results import KNOWN_CAP_W, SAME_CAP, find_largest_saving, list_known_results
 from rules.rule import RoundRule
-from rules.run_summary import NEAR_CAP, RunSummary
+from rules.run_groups import NEAR_CAP
+from rules.run_summary import RunSummary
 
 SAME_SAVING = 0.01
 """By how much a saving may exceed the largest published one: runs on one board differ so much."""

@@ -43,7 +43,8 @@ from rules.bundle_format.table import RESULT
 from rules.finding import Severity, Violation
 from rules.metrics.figures import Estimate
 from rules.rule import RoundRule
-from rules.run_summary import RunSummary, group_by_comparison_key
+from rules.run_groups import group_by_comparison_key
+from rules.run_summary import RunSummary
 
 RULE = RoundRule(__name__, "X109", Severity.WARNING, added="1.3.0")
 

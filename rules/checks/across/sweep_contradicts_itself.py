@@ -31,7 +31,8 @@ from rules.bundle_format.table import RESULT
 from rules.declarations.run import SweepLabel
 from rules.finding import Severity, Violation
 from rules.rule import RoundRule
-from rules.run_summary import RunSummary, group_by_sweep, list_axis_settings, list_configuration
+from rules.run_groups import group_by_sweep
+from rules.run_summary import RunSummary, list_axis_settings, list_configuration
 
 RULE = RoundRule(__name__, "X105", Severity.WARNING, added="1.3.0")
 

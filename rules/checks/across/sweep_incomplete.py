@@ -26,7 +26,8 @@ from pathlib import Path
 from rules.bundle_format.table import RESULT
 from rules.finding import Severity, Violation
 from rules.rule import RoundRule
-from rules.run_summary import RunSummary, group_by_sweep
+from rules.run_groups import group_by_sweep
+from rules.run_summary import RunSummary
 
 RULE = RoundRule(__name__, "X104", Severity.WARNING, added="1.3.0")
 

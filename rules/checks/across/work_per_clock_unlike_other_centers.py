@@ -45,7 +45,8 @@ from rules.bundle_format.table import RESULT
 from rules.copies.disputes import choose_severity_of_dispute, measure_work_per_clock
 from rules.finding import Severity, Violation
 from rules.rule import RoundRule
-from rules.run_summary import RunSummary, pair_with_other_centers
+from rules.run_groups import pair_with_other_centers
+from rules.run_summary import RunSummary
 
 RULE = RoundRule(__name__, "X115", Severity.WARNING, added="1.5.0", bars_winning=True)
 
