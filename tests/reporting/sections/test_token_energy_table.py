@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reporting import page_model
+from reporting import workload_section
 from reporting.sections.token_energy import build_token_energy_table
 from rules.contract import RequestSet
 from rules.metrics.figures import Estimate
@@ -108,8 +108,8 @@ def test_runs_of_other_servers_are_not(other: dict[str, Any]) -> None:
 
 
 def test_demo_runs_have_the_table_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(page_model, "build_serving_table", lambda *arguments: None)
+    monkeypatch.setattr(workload_section, "build_serving_table", lambda *arguments: None)
     rows = [make_row(1024, 512, standing="demo"), make_row(2048, 1, standing="demo")]
-    table = next(page_model._build_demo_tables(WORKLOAD, rows, (), str))
+    table = next(workload_section._build_demo_tables(WORKLOAD, rows, (), str))
     assert table.id == "llama3-8b-serve-demo-tokens"
     assert [row["standings"] for row in table.rows] == ["demo"]
