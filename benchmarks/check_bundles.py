@@ -62,6 +62,9 @@ from rules.metrics.run import compute_figures  # noqa: E402
 from rules.testing.frames import EvidenceFrames, read_frames  # noqa: E402
 from rules.testing.mutations import POWER, renew_noise  # noqa: E402
 
+MOST_SHORTER = 0.004
+"""By so much, as a share, the batches of an altered run are shorter at most."""
+
 
 def main() -> None:
     """Make the round once, and judge more and more of it."""
@@ -211,7 +214,7 @@ def make_run(
     frames, rows = read_template(source, seconds)
     random = np.random.default_rng(number)
     samples, batches = frames.samples.copy(), frames.batches.copy()
-    shorter = random.uniform(0, 0.004, int(batches["epoch"].max()) + 1)[batches["epoch"]]
+    shorter = random.uniform(0, MOST_SHORTER, int(batches["epoch"].max()) + 1)[batches["epoch"]]
     batches["end_ns"] -= ((batches["end_ns"] - batches["start_ns"]) * shorter).astype("int64")
     described = frames.system | {"name": f"{frames.system['name']}, {system}"}
     evidence = EvidenceFrames(
