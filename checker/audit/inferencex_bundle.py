@@ -137,9 +137,9 @@ def _check_samples(
     for item, part in zip(series, summed.parts, strict=True):
         stated = take_number(per_board, item.label.removeprefix("board "), name)
         if stated is not None and summed.figure:
-            what = f"per_gpu_energy_j of {item.label}"
+            quantity = f"per_gpu_energy_j of {item.label}"
             how = "the trapezoid of its samples"
-            yield Check(Topic.ENERGY_OF_SAMPLES, what, "J", stated, part.energy_j, how)
+            yield Check(Topic.ENERGY_OF_SAMPLES, quantity, "J", stated, part.energy_j, how)
     expected = take_number(record, "expected_gpu_count", name)
     if expected is not None:
         how = "boards with samples"

@@ -36,8 +36,8 @@ class _Sums:
         """That both means agree."""
         if self.readings and self.other_w:
             means = self.power_w / self.readings, self.other_w / self.readings
-            what = "mean power of the whole log"
-            yield Check(Topic.PARTS, what, "W", *means, how, tolerance=tolerance)
+            quantity = "mean power of the whole log"
+            yield Check(Topic.PARTS, quantity, "W", *means, how, tolerance=tolerance)
 
 
 def parse_time(text: str, file: str, place: str) -> float:

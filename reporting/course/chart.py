@@ -8,6 +8,7 @@ import altair as alt
 
 from reporting.charts.chart import Chart
 from reporting.charts.encoding import PALETTE, RED, TEAL
+from reporting.charts.rows.spans import shade_epochs
 from reporting.charts.style import GROUPED_DIGITS, INK, make_simulated_word, select_numbers
 from reporting.course.table import BOARD, BOARDS, NODE
 from reporting.report_table import ReportTable
@@ -15,7 +16,6 @@ from rules.bundle_format.records import Json
 
 _MARGIN_PX = 75
 """Of the axis, beside a part."""
-_EPOCHS = {"discarded": RED, "even": "#888888", "odd": "#444444"}
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ def _draw_power(table: ReportTable, part: _Part) -> Any:
                 text=limit.word,
             ).encode(y=y),
         ]
-    return alt.layer(_shade_epochs(base), lines, *marks).properties(height=part.height_px)
+    return alt.layer(shade_epochs(base), lines, *marks).properties(height=part.height_px)
 
 
 def _draw_utilisation(table: ReportTable) -> Any:
@@ -149,7 +149,7 @@ def _draw_utilisation(table: ReportTable) -> Any:
         axis=alt.Axis(tickCount=3),
     )
     lines = _draw_lines(base.transform_filter(condition), y, names, None)
-    return alt.layer(_shade_epochs(base), lines).properties(height=90)
+    return alt.layer(shade_epochs(base), lines).properties(height=90)
 
 
 def _select(table: ReportTable, of: Sequence[str]) -> tuple[Any, str]:
@@ -171,25 +171,4 @@ def _draw_lines(base: Any, y: Any, names: Sequence[str], legend: Any) -> Any:
         color=alt.Color(
             "line:N", scale=alt.Scale(domain=list(names), range=colours), legend=legend
         ),
-    )
-
-
-def _shade_epochs(base: Any) -> Any:
-    """A rectangle for each epoch, from its first to its last step."""
-    return (
-        base.transform_filter("datum.epoch != null")
-        .transform_aggregate(
-            begin="min(t_s)", end="max(to_s)", scored="max(scored)", groupby=["epoch"]
-        )
-        .transform_calculate(look="!datum.scored ? 'discarded' : datum.epoch % 2 ? 'odd' : 'even'")
-        .mark_rect(opacity=0.18)
-        .encode(
-            x=alt.X("begin:Q", title="time, s"),
-            x2=alt.X2("end:Q"),
-            fill=alt.Fill(
-                "look:N",
-                scale=alt.Scale(domain=list(_EPOCHS), range=list(_EPOCHS.values())),
-                legend=None,
-            ),
-        )
     )

@@ -131,9 +131,9 @@ def _count_tokens(folder: Folder) -> Figure | None:
         if is_profiling and not record.get("error"):
             cell = take_object(take_object(record, "metrics"), "output_sequence_length")
             lengths.append(take_number(cell, "value", actual, f"line {number}"))
-    known = [length for length in lengths if length is not None]
-    how = f"the lengths in {len(known)} records of requests"
-    return Figure(sum(known), Basis.LOG, how) if known else None
+    token_counts = [length for length in lengths if length is not None]
+    how = f"the lengths in {len(token_counts)} records of requests"
+    return Figure(sum(token_counts), Basis.LOG, how) if token_counts else None
 
 
 def _check_tokens(
@@ -220,8 +220,8 @@ def _check_energy(export: Json, file: str, row: Row, stated_j: float) -> Iterato
     if per_token_mj is not None and row.items and row.items.value:
         computed = 1e3 * stated_j / row.items.value
         how = "total_gpu_energy / total_osl"
-        what = "energy_per_output_token"
-        yield Check(Topic.RATE, what, "mJ", per_token_mj, computed, how, by_construction=True)
+        quantity = "energy_per_output_token"
+        yield Check(Topic.RATE, quantity, "mJ", per_token_mj, computed, how, by_construction=True)
     per_request = _take_vendor(export, "energy_per_request", file)
     requests = _take(export, "request_count", file)
     if per_request is not None and requests:
@@ -272,14 +272,16 @@ def _add_samples(folder: Folder, row: Row, export: Json, window: tuple[float, fl
         )
     stated_j = _take_vendor(export, "total_gpu_energy", file)
     if stated_j is not None and energy:
-        what = "total_gpu_energy"
-        checks.append(Check(Topic.ENERGY_OF_SAMPLES, what, "J", stated_j, energy.value, energy.how))
+        quantity = "total_gpu_energy"
+        checks.append(
+            Check(Topic.ENERGY_OF_SAMPLES, quantity, "J", stated_j, energy.value, energy.how)
+        )
         checks += _check_energy(export, file, row, stated_j)
         remarks.append(f"the export states {stated_j:.8g} J")
     length_s = window[1] - window[0]
     if row.duration_s is not None:
-        what, how = "benchmark_duration", "end - start of the profiling phase"
-        checks.append(Check(Topic.DURATION, what, "s", row.duration_s, length_s, how))
+        quantity, how = "benchmark_duration", "end - start of the profiling phase"
+        checks.append(Check(Topic.DURATION, quantity, "s", row.duration_s, length_s, how))
     return replace(
         row,
         duration_s=length_s,

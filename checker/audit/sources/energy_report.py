@@ -67,20 +67,20 @@ def _check(
     if (kwh := take("total_energy_kwh")) is not None:
         how = "total_energy_j / 3.6e6"
         computed = energy_j / _J_PER_KWH
-        what = "total_energy_kwh"
-        yield Check(Topic.PARTS, what, "kWh", kwh, computed, how, by_construction=True)
+        quantity = "total_energy_kwh"
+        yield Check(Topic.PARTS, quantity, "kWh", kwh, computed, how, by_construction=True)
     if (power_w := take("average_power_w")) is not None:
         how = "average_power_w x total_time_s"
         computed = power_w * duration_s
         yield Check(Topic.POWER_TIMES_TIME, "total_energy_j", "J", energy_j, computed, how)
     if tokens and (per_token := take("energy_per_token_j")) is not None:
         how = "total_energy_j / total_tokens"
-        what = "energy_per_token_j"
-        yield Check(Topic.RATE, what, "J", per_token, energy_j / tokens, how)
+        quantity = "energy_per_token_j"
+        yield Check(Topic.RATE, quantity, "J", per_token, energy_j / tokens, how)
     if tokens is not None and duration_s > 0 and (rate := take("throughput_tokens_per_s")):
         how = "total_tokens / total_time_s"
-        what = "throughput_tokens_per_s"
-        yield Check(Topic.RATE, what, "tokens/s", rate, tokens / duration_s, how)
+        quantity = "throughput_tokens_per_s"
+        yield Check(Topic.RATE, quantity, "tokens/s", rate, tokens / duration_s, how)
     idle_w, active_j = take("idle_power_w"), take("active_energy_j")
     if idle_w is not None and active_j is not None:
         how = "total_energy_j - idle_power_w x total_time_s"

@@ -153,8 +153,8 @@ def _check_point(
         stated = take(f"joules_per_{kind}_token")
         if stated is not None and rate and board_w:
             how = f"power per board / {kind} tokens per second and board"
-            what = f"joules_per_{kind}_token"
-            yield Check(Topic.RATE, what, "J", stated, board_w / rate, how)
+            quantity = f"joules_per_{kind}_token"
+            yield Check(Topic.RATE, quantity, "J", stated, board_w / rate, how)
     per_input, per_output = take("joules_per_input_token"), take("joules_per_output_token")
     per_total = take("joules_per_total_token")
     if per_input and per_output and per_total is not None:
@@ -173,8 +173,8 @@ def _check_queries(metrics: Json, point: Json, name: str, place: str) -> Iterato
     energy_j = take_number(metrics, "total_gpu_energy_j", name, place)
     if completed and per_query is not None and energy_j is not None:
         how = "total_gpu_energy_j / completed queries"
-        what = "joules_per_successful_query"
-        yield Check(Topic.RATE, what, "J", per_query, energy_j / completed, how)
+        quantity = "joules_per_successful_query"
+        yield Check(Topic.RATE, quantity, "J", per_query, energy_j / completed, how)
 
 
 def _check_window(metrics: Json, point: Json, name: str, place: str) -> Iterator[Check]:
@@ -227,8 +227,8 @@ def _check_ledger(folder: Folder, point: Json, metrics: Json, name: str) -> Iter
     energy_j, tokens = compute_energy_j(record, ledger, ""), count_tokens(record, ledger)
     if (stated_j := take_number(metrics, "total_gpu_energy_j", name)) is not None:
         how = f"mean power x boards x duration of {ledger}"
-        what = "total_gpu_energy_j"
-        yield Check(Topic.POWER_TIMES_TIME, what, "J", stated_j, energy_j, how)
+        quantity = "total_gpu_energy_j"
+        yield Check(Topic.POWER_TIMES_TIME, quantity, "J", stated_j, energy_j, how)
     stated = take_number(metrics, "joules_per_output_token", name)
     if stated is not None and tokens:
         how = f"energy / output tokens of {ledger}"

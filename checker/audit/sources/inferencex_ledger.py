@@ -90,9 +90,9 @@ def _read_record(record: Any, name: str, place: str) -> Row:
         per_board = take_number(record, f"{share}_power_w", name, place)
         total_w = take_number(record, f"{share}_total_gpu_power_w", name, place)
         if per_board and total_w is not None:
-            what = f"{share}_total_gpu_power_w / {share}_power_w"
+            quantity = f"{share}_total_gpu_power_w / {share}_power_w"
             checks.append(
-                Check(Topic.COUNT, what, "boards", total_w / per_board, boards, "gpu_count")
+                Check(Topic.COUNT, quantity, "boards", total_w / per_board, boards, "gpu_count")
             )
     valid = take_number(record, "source_power_valid", name, place)
     return Row(

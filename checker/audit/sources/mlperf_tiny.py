@@ -43,9 +43,9 @@ def read(folder: Folder, name: str) -> Iterator[Row]:
     checks = [check for n, w in windows.items() for check in _check_window(n, w)]
     median_uj = median(w["energy"] / w["inferences"] for w in complete)
     if stated_uj is not None:
-        what, how = "median energy per inference", "the median over the windows"
+        quantity, how = "median energy per inference", "the median over the windows"
         checks.append(
-            Check(Topic.RATE, what, "uJ", stated_uj, median_uj, how, by_construction=True)
+            Check(Topic.RATE, quantity, "uJ", stated_uj, median_uj, how, by_construction=True)
         )
     energy_j = sum(w["energy"] for w in complete) / 1e6
     duration_s = sum(w["runtime"] for w in complete)
@@ -97,5 +97,5 @@ def _check_window(number: str, window: dict[str, float]) -> Iterator[Check]:
     )
     computed = window["power"] * window["runtime"]
     how = "power x runtime"
-    what = f"window {number}: energy"
-    yield Check(Topic.POWER_TIMES_TIME, what, "uJ", window["energy"], computed, how)
+    quantity = f"window {number}: energy"
+    yield Check(Topic.POWER_TIMES_TIME, quantity, "uJ", window["energy"], computed, how)

@@ -92,7 +92,7 @@ def build_trace_chart(table: ReportTable) -> list[Chart]:
         .encode(x=alt.X("middle_s:Q", title="time, s"), y=alt.Y("mean_w:Q", scale=scale))
     )
     # Epochs are behind the power, limits in front of it.
-    layers = [_shade_epochs(base), power, mean, *_draw_limits(base, scale, data[0])]
+    layers = [shade_epochs(base), power, mean, *_draw_limits(base, scale, data[0])]
     # The title of the table ends with the id of the run.
     run = table.title.partition(", ")[2]
     control_note = "" if data[0]["control_w"] is None else _CONTROL_NOTE
@@ -121,8 +121,8 @@ def _make_hover_layer(base: Any, x: Any) -> Any:
     )
 
 
-def _shade_epochs(base: Any) -> Any:
-    """A rectangle for each epoch, from its first to its last bin."""
+def shade_epochs(base: Any) -> Any:
+    """A rectangle for each epoch, from its first to its last bin, or step."""
     return (
         base.transform_filter("datum.epoch != null")
         .transform_aggregate(
