@@ -23,8 +23,10 @@ layers. `fp8-kv` has the KV cache in FP8 too.
 requests of uniform lengths.
 
 Options: `attention` names an attention backend. Without it SGLang chooses one, FlashAttention 3 on
-Hopper. `parallel` names how several accelerators share the work. With `dp` each holds the whole
-model and takes its share of the requests. With `tp` each holds a part of every layer.
+Hopper. `decode-attention` names another one for decoding alone: `trtllm_mha` is TensorRT-LLM's XQA
+kernel, which reads pages of at most 64 tokens. `parallel` names how several accelerators share the
+work. With `dp` each holds the whole model and takes its share of the requests. With `tp` each holds
+a part of every layer.
 """
 
 import asyncio
@@ -77,6 +79,7 @@ FP8_ARGUMENTS = {
     "fp8-kv": ("--quantization=fp8", "--kv-cache-dtype=fp8_e4m3"),
 }
 PAGE_TOKENS = 128
+XQA_PAGE_TOKENS = 64
 # SGLang gives 0.896 to 0.910 of an H200's memory to weights and KV cache. Graphs and activations
 # take the rest, a larger share on a board with less memory.
 MEMORY_SHARE = 0.85
@@ -86,6 +89,7 @@ UNEVEN = 1.125
 READ_BUFFER_BYTES = 1 << 22
 RECORDED = (
     "attention_backend",
+    "decode_attention_backend",
     "sampling_backend",
     "chunked_prefill_size",
     "enable_mixed_chunk",
@@ -183,6 +187,8 @@ def make_command_line(job: Job, memory_bytes: int) -> tuple[list[str], dict[str,
     on_cpu = job.device == "cpu"
     if attention := job.options.get("attention") or ("torch_native" if on_cpu else None):
         arguments.append(f"--attention-backend={attention}")
+    if decode_attention := job.options.get("decode-attention"):
+        arguments.append(f"--decode-attention-backend={decode_attention}")
     if on_cpu:
         arguments += ["--device=cpu", "--max-total-tokens=4096", "--disable-overlap-schedule"]
         arguments += [f"--cuda-graph-backend-{phase}=disabled" for phase in ("decode", "prefill")]
@@ -197,7 +203,7 @@ def make_command_line(job: Job, memory_bytes: int) -> tuple[list[str], dict[str,
         arguments += [
             f"--cuda-graph-max-bs-decode={min(in_flight, capacity)}",
             "--disable-prefill-cuda-graph",
-            f"--page-size={PAGE_TOKENS}",
+            f"--page-size={XQA_PAGE_TOKENS if decode_attention else PAGE_TOKENS}",
         ]
         if capacity < in_flight:
             arguments.append(f"--max-running-requests={capacity * replicas}")

@@ -79,7 +79,12 @@ WORKLOAD = Workload(
     # An FP8 cache holds more requests, so fp8-kv can run more of them at once than tuned.
     precision_variants=("tuned", "fp8"),
     implementation="reference.llama3_8b_serve:build",
-    options={"attention": ("fa3", "flashinfer", "triton"), "parallel": ("dp", "tp")},
+    options={
+        "attention": ("fa3", "flashinfer", "triton"),
+        # TensorRT-LLM's XQA on Hopper, which has no kernel for prefill.
+        "decode-attention": ("trtllm_mha",),
+        "parallel": ("dp", "tp"),
+    },
     inputs=("weights",),
     notes=(
         "An item is an output token. A batch is one completed request of 1 024 prompt tokens and "

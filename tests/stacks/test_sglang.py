@@ -152,7 +152,8 @@ sglang:generation_tokens_total_created{model_name="a b"} 1.7e+09
     [
         (
             {"atention": "fa3"},
-            r"option atention=fa3: .* no option atention; the options are attention, parallel",
+            r"option atention=fa3: .* no option atention; the options are attention, decode-attention, "
+            "parallel",
         ),
         ({"attention": "fa9"}, r"option attention=fa9: give one of fa3, flashinfer, triton"),
         ({"parallel": "pp"}, r"option parallel=pp: give one of dp, tp"),
@@ -207,6 +208,14 @@ def test_several_accelerators_are_replicas_or_parts_of_one_server() -> None:
         and "--cuda-graph-max-bs-decode=1000" in parts
         and "--attention-backend=fa3" in parts
     )
+    xqa, _ = make_command_line(
+        make_job(
+            "cuda:0", request_set, variant="fp8-kv", options={"decode-attention": "trtllm_mha"}
+        ),
+        H200_BYTES,
+    )
+    assert "--decode-attention-backend=trtllm_mha" in xqa and "--page-size=64" in xqa
+    assert not [a for a in xqa if a.startswith(("--attention", "--prefill-attention"))]
     plain, _ = make_command_line(make_job("cuda:0", request_set, variant="baseline"), H200_BYTES)
     assert not [
         a
