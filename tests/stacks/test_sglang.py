@@ -152,8 +152,8 @@ sglang:generation_tokens_total_created{model_name="a b"} 1.7e+09
     [
         (
             {"atention": "fa3"},
-            r"option atention=fa3: .* no option atention; the options are attention, decode-attention, "
-            "parallel",
+            r"option atention=fa3: .* no option atention; "
+            r"the options are attention, decode-attention, parallel",
         ),
         ({"attention": "fa9"}, r"option attention=fa9: give one of fa3, flashinfer, triton"),
         ({"parallel": "pp"}, r"option parallel=pp: give one of dp, tp"),
