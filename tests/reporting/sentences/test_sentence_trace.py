@@ -12,7 +12,7 @@ from support.report.recomputed_results import JOULES, PER_JOULE, RATE
 from reporting.collect import collect
 from reporting.page_model import PageModel, build_page_model
 from reporting.report_table import NO_BREAK, ReportTable, TableRow, format_number, format_value
-from reporting.sentences.words import format_percent
+from reporting.words import format_percent
 from rules.metrics.uncertainty.between_runs import compare_settings
 
 NUMBER = rf"\d[\d{NO_BREAK}]*(?:\.\d+)?"
