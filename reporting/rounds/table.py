@@ -36,11 +36,11 @@ _COMPACT_KEYS = (
 
 def build_change_tables(changes: RoundChanges, link: BundleLink) -> list[ReportTable]:
     """The settings that changed, and the number of settings of each change."""
-    tables = (_build_changes_table(changes, link), _build_change_counts_table(changes))
+    tables = (build_changes_table(changes, link), build_change_counts_table(changes))
     return [table for table in tables if table is not None]
 
 
-def _build_changes_table(changes: RoundChanges, link: BundleLink) -> ReportTable | None:
+def build_changes_table(changes: RoundChanges, link: BundleLink) -> ReportTable | None:
     """Each setting that is not unchanged; None without any."""
     cells = [
         _make_cells(setting, link) for setting in changes.settings if setting.change != "unchanged"
@@ -77,7 +77,7 @@ def _build_changes_table(changes: RoundChanges, link: BundleLink) -> ReportTable
     )
 
 
-def _build_change_counts_table(changes: RoundChanges) -> ReportTable | None:
+def build_change_counts_table(changes: RoundChanges) -> ReportTable | None:
     """The number of settings of each change by workload and system; None without any setting."""
     counts = changes.count()
     if not counts:

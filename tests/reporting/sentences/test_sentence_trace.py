@@ -311,10 +311,9 @@ def test_node_share_follows_from_power_and_throughput(page: PageModel) -> None:
 
 
 def test_costs_are_those_of_the_what_if_table(page: PageModel) -> None:
-    assert page.what_if is not None
     costs = {
         (row["workload"], *(format_number(float(row[key] or 0)) for key in _COSTS))
-        for row in list_sound_rows(page.what_if)
+        for row in list_sound_rows(page.find("what-if"))
     }
     for workload in WORKLOADS:
         (sentence,) = next(
