@@ -83,7 +83,7 @@ def build_workload_tables(given: WorkloadInput, only_nodes: bool = False) -> lis
 
 _NODE_ORDER = (
     *("workloads", "evidence", "what-if", "system", "results", "serving", "tokens", "epochs"),
-    *("repeats", "scaling", "batch", "sweeps", "peaks", "settings", "cap-boards"),
+    *("repeats", "scaling", "batch", "sweeps", "settings"),
 )
 """The order of the tables in the data of the page. Others follow."""
 

@@ -71,13 +71,7 @@ SECTION = Section(
     name="idle",
     place=150,
     build_of_workload=lambda part: [
-        build_idle_table(
-            part.workload,
-            part.runs,
-            part.link,
-            f"{part.id}-idle",
-            part.make_title(f"idle power{part.not_compared}"),
-        )
+        build_idle_table(*part.describe_runs("idle", f"idle power{part.not_compared}"))
     ],
     demo_place=150,
 )

@@ -28,15 +28,7 @@ SECTION = Section(
     name="power",
     place=180,
     build_of_workload=lambda part: [
-        build_power_table(
-            part.workload,
-            part.runs,
-            part.link,
-            f"{part.id}-power",
-            part.make_title("clocks and power"),
-        )
-        if part.runs
-        else None
+        build_power_table(*part.describe_runs("power", "clocks and power")) if part.runs else None
     ],
     demo_place=180,
     drawn_by=("rows.spans.build_distribution_chart", "curves.build_clock_charts"),

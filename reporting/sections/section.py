@@ -69,6 +69,13 @@ class WorkloadInput:
         """The end of the titles of tables that compare other runs than demo runs."""
         return ", not compared" if self.is_demo else ""
 
+    def describe_runs(
+        self, name: str, words: str
+    ) -> tuple[Workload, Sequence[ResultRow], BundleLink, str, str]:
+        """The workload, its runs, the link, and id and title of a table."""
+        title = self.make_title(words)
+        return self.workload, self.runs, self.link, f"{self.id}-{name}", title
+
     def make_title(self, words: str) -> str:
         return f"{self.workload.title}: {self.prefix}{words}"
 

@@ -261,11 +261,7 @@ SECTION = Section(
     place=160,
     build_of_workload=lambda part: [
         build_epochs_table(
-            part.workload,
-            part.runs,
-            part.link,
-            f"{part.id}-epochs",
-            part.make_title("epochs within each run"),
+            *part.describe_runs("epochs", "epochs within each run"),
             part.spread,
         )
         if part.runs
@@ -282,13 +278,7 @@ REPEATS_SECTION = Section(
     name="repeats",
     place=170,
     build_of_workload=lambda part: [
-        build_repeats_table(
-            part.workload,
-            part.runs,
-            part.link,
-            f"{part.id}-repeats",
-            part.make_title("spread of repeats"),
-        )
+        build_repeats_table(*part.describe_runs("repeats", "spread of repeats"))
         if part.runs
         else None
     ],

@@ -201,11 +201,7 @@ SECTION = Section(
     place=155,
     build_of_workload=lambda part: [
         build_partly_used_table(
-            part.workload,
-            part.runs,
-            part.link,
-            f"{part.id}-partly",
-            part.make_title(f"partly used nodes{part.not_compared}"),
+            *part.describe_runs("partly", f"partly used nodes{part.not_compared}")
         )
     ],
     demo_place=155,

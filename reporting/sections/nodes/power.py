@@ -274,13 +274,7 @@ SECTION = Section(
     name="nodes",
     place=140,
     build_of_workload=lambda part: [
-        build_node_table(
-            part.workload,
-            part.runs,
-            part.link,
-            f"{part.id}-nodes",
-            part.make_title(f"node power{part.not_compared}"),
-        )
+        build_node_table(*part.describe_runs("nodes", f"node power{part.not_compared}"))
     ],
     demo_place=140,
 )

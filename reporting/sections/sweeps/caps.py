@@ -1,6 +1,6 @@
 """Power-cap sweeps: energy gain and extra time of each cap relative to the default cap."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from reporting.report_table import Column, ReportTable
@@ -331,60 +331,36 @@ def _make_peak_cells(sweep: CapSweep) -> Cells:
     }
 
 
-def _build_sweep_tables(part: WorkloadInput) -> Iterator[ReportTable]:
+def _build_tables(part: WorkloadInput) -> Iterator[ReportTable]:
     if sweeps := find_sweeps(part.runs):
         title = part.make_title(f"power-cap sweep{part.not_compared}")
         yield build_sweep_table(part.workload, sweeps, part.link, f"{part.id}-sweeps", title)
-
-
-def _build_peak_tables(part: WorkloadInput) -> Iterator[ReportTable]:
-    if sweeps := find_sweeps(part.runs):
         title = part.make_title("efficiency peaks")
         yield build_peak_table(part.workload, sweeps, f"{part.id}-peaks", title)
 
 
-def _build_settings_tables(part: WorkloadInput) -> Iterator[ReportTable | None]:
+def _build_compared_tables(part: WorkloadInput) -> Iterator[ReportTable | None]:
+    sweeps = find_sweeps(part.runs)
+    compared = [settings for sweep in sweeps if (settings := sweep.compared_settings)]
     title = part.make_title("best setting by metric")
-    compared = list_compared_settings(find_sweeps(part.runs))
     yield build_settings_table(compared, f"{part.id}-settings", title)
-
-
-def list_compared_settings(sweeps: Iterable[CapSweep]) -> list[ComparedSettings]:
-    """The comparable points of each sweep that has a reference."""
-    return [settings for sweep in sweeps if (settings := sweep.compared_settings)]
-
-
-def _build_boards_tables(part: WorkloadInput) -> Iterator[ReportTable | None]:
     title = part.make_title("caps on the same boards")
-    compared = list_compared_settings(find_sweeps(part.runs))
     yield build_same_boards_table(compared, part.spread, f"{part.id}-cap-boards", title)
 
 
 SECTION = Section(
     name="sweeps",
+    other_names=("peaks",),
     place=80,
-    build_of_workload=_build_sweep_tables,
+    build_of_workload=_build_tables,
     demo_place=80,
     is_for_nodes=True,
 )
-PEAKS_SECTION = Section(
-    name="peaks",
-    place=90,
-    build_of_workload=_build_peak_tables,
-    demo_place=90,
-    is_for_nodes=True,
-)
-SETTINGS_SECTION = Section(
+COMPARED_SECTION = Section(
     name="settings",
+    other_names=("cap-boards",),
     place=100,
-    build_of_workload=_build_settings_tables,
+    build_of_workload=_build_compared_tables,
     demo_place=100,
-    is_for_nodes=True,
-)
-BOARDS_SECTION = Section(
-    name="cap-boards",
-    place=110,
-    build_of_workload=_build_boards_tables,
-    demo_place=110,
     is_for_nodes=True,
 )
