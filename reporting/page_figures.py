@@ -7,13 +7,10 @@ from collections.abc import Mapping, Sequence
 from reporting.charts.chart import DrawnChart
 from reporting.charts.encoding import find_look, list_small_hill_rows
 from reporting.report_table import ReportTable
+from reporting.sections import find_section
 
 _SMALL_HILL = "-hill-small"
 """The end of the ids of the small charts of efficiency against performance."""
-_FOLDED_KINDS = re.compile(r"-(power|trace-\d+)$")
-"""The ends of the ids of tables whose charts are folded with them."""
-
-
 _COLUMN_PX, _FRAME_PX, _LINE_PX, _LETTERS_PER_LINE = 670, 54, 19, 100
 """In one of two columns of a page of 1440 px: the width of a plot, the height of a figure without
 plot and text, and height and length of a line of its title and its caption."""
@@ -53,7 +50,7 @@ class PageFigures:
         return [
             chart
             for table in tables
-            if not _FOLDED_KINDS.search(table.id)
+            if not _folds_charts(table)
             for chart in self.drawn_charts[table.id]
             if not chart.chart.id.endswith(_SMALL_HILL)
         ]
@@ -73,4 +70,9 @@ class PageFigures:
 
     def list_folded(self, table: ReportTable) -> Sequence[DrawnChart]:
         """The charts that are folded with their table."""
-        return self.drawn_charts[table.id] if _FOLDED_KINDS.search(table.id) else ()
+        return self.drawn_charts[table.id] if _folds_charts(table) else ()
+
+
+def _folds_charts(table: ReportTable) -> bool:
+    section = find_section(table)
+    return section is not None and section.folds_charts

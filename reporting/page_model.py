@@ -1,39 +1,27 @@
 """The content of the page as tables: an overview, one section per workload, and one part per
 system."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from reporting.collect import Collected
 from reporting.report_table import ReportTable
-from reporting.results_model import (
-    ResultRow,
-    drop_shared_words,
-    find_shared_words,
-    sort_results,
-)
+from reporting.results_model import ResultRow, drop_shared_words, find_shared_words
 from reporting.rounds.changes import RoundChanges
 from reporting.rounds.compare import compare_rounds
 from reporting.rounds.earlier import EarlierRound
-from reporting.rounds.table import build_change_counts_table, build_changes_table
-from reporting.sections import overview, planning
+from reporting.rounds.table import build_change_tables
+from reporting.sections import build_page_tables, build_workload_tables, list_across
 from reporting.sections.cells import BundleLink, Cells
-from reporting.sections.control import add_control_shares, build_control_table
-from reporting.sections.data_sheets.boards import build_board_table
-from reporting.sections.data_sheets.naive import build_naive_table
-from reporting.sections.evidence import build_evidence_table
-from reporting.sections.nodes import racks
-from reporting.sections.nodes.fixed_work import build_fixed_work_table
-from reporting.sections.nodes.scope import (
-    build_node_scope_tables,
-    find_node_cells,
-    select_node_rows,
-)
+from reporting.sections.control import add_control_shares
+from reporting.sections.nodes.racks import NodeShare, list_node_shares
+from reporting.sections.nodes.scope import find_node_cells, select_node_rows
+from reporting.sections.overview import collect_facts, group_by_system
 from reporting.sections.repeats import ReportSpread, measure_spread, state_intervals
-from reporting.sections.sweeps.published_settings import build_published_settings_table
+from reporting.sections.section import PageInput
 from reporting.sentences.other_sources import OtherSources, describe_other_sources
 from reporting.sentences.page import PageSentences, build_page_sentences
-from reporting.workload_section import WorkloadSection, build_section
+from reporting.workload_section import WorkloadSection, build_section, split_rows
 from rules.workloads import workloads
 
 
@@ -59,24 +47,14 @@ class NodeScope:
 
 @dataclass(frozen=True)
 class PageModel:
-    """All tables of the page. A table is None if it would be empty."""
+    """All tables of the page. Tables that would be empty are left out."""
 
     sections: Sequence[WorkloadSection]
-    workloads: ReportTable
-    excluded: ReportTable | None
-    systems_table: ReportTable | None
-    findings: ReportTable | None
-    what_if: ReportTable | None
-    rack: ReportTable | None
-    whole_nodes: ReportTable | None
-    fixed_work: ReportTable | None
-    published_settings: ReportTable | None
-    node_shares: Sequence[racks.NodeShare]
-    naive: ReportTable | None
-    boards: ReportTable
-    control: ReportTable | None
+    first_tables: Sequence[ReportTable]
+    """Those before the sections of workloads."""
+    later_tables: Sequence[ReportTable]
+    node_shares: Sequence[NodeShare]
     systems: Sequence[SystemPart]
-    evidence: ReportTable | None
     spread: ReportSpread
     shared_words: str
     """What the names of all systems end with. Tables and charts leave it out."""
@@ -87,8 +65,16 @@ class PageModel:
     earlier: EarlierRound | None
     changes: RoundChanges | None
     """None without an earlier round."""
-    changes_table: ReportTable | None
-    change_counts: ReportTable | None
+
+    def find(self, id: str) -> ReportTable | None:
+        """The table of the whole page with that id; None if it would be empty."""
+        tables = (*self.first_tables, *self.later_tables)
+        return next((table for table in tables if table.id == id), None)
+
+    @property
+    def across(self) -> list[ReportTable]:
+        """The tables across workloads, those with charts first."""
+        return list_across([*self.first_tables, *self.later_tables])
 
     @property
     def runs(self) -> list[ResultRow]:
@@ -103,35 +89,8 @@ class PageModel:
     @property
     def tables(self) -> list[ReportTable]:
         """Every table, in the order of the page."""
-        overview_tables = (
-            self.workloads,
-            self.excluded,
-            self.systems_table,
-            self.findings,
-            self.changes_table,
-            self.change_counts,
-        )
-        section_tables = [
-            table for section in self.sections for table in (*section.tables, *section.demo)
-        ]
-        later_tables = (
-            self.what_if,
-            self.rack,
-            self.whole_nodes,
-            self.naive,
-            self.fixed_work,
-            self.published_settings,
-            self.control,
-            *(system.table for system in self.systems),
-            self.boards,
-            self.evidence,
-        )
-        return drop_none([*overview_tables, *section_tables, *later_tables])
-
-
-def drop_none(tables: Iterable[ReportTable | None]) -> list[ReportTable]:
-    """The tables that are not empty."""
-    return [table for table in tables if table is not None]
+        of_workloads = [table for s in self.sections for table in (*s.tables, *s.demo)]
+        return [*self.first_tables, *of_workloads, *self.later_tables]
 
 
 def build_page_model(
@@ -143,45 +102,36 @@ def build_page_model(
     named_rows = state_intervals(rows, spread)
     shared_words = find_shared_words(named_rows)
     rows = drop_shared_words(named_rows, shared_words)
-    built = (build_section(workload, rows, link, spread) for workload in workloads().values())
-    sections = [section for section in built if section is not None]
-    naive = build_naive_table(rows, link)
-    fixed_work = build_fixed_work_table(rows, collected.papers, link)
     passed_findings = collected.list_passed_findings()
-    systems = _build_systems(named_rows, link)
-    nodes = [*racks.list_measured_nodes(rows, link), *racks.list_published_nodes(collected.papers)]
-    whole_nodes = racks.build_whole_nodes_table(nodes)
-    workloads_table = overview.build_workloads_table(rows, spread)
-    what_if = planning.build_what_if_table(rows, link, spread)
-    evidence = build_evidence_table(rows, link)
-    section_tables = [table for section in sections for table in (*section.tables, *section.demo)]
-    charted = drop_none([*section_tables, naive, fixed_work, whole_nodes])
-    sources = describe_other_sources(collected.papers)
-    sentences = build_page_sentences(rows, passed_findings, charted, spread, link, sources)
-    scoped_tables = drop_none([workloads_table, *section_tables, what_if, evidence])
+    given = PageInput(
+        rows, named_rows, link, spread, collected.papers, passed_findings, collected.rejected
+    )
     changes = (
         compare_rounds(earlier.collected, collected, earlier.label, spread) if earlier else None
     )
-    node_scope = _build_node_scope(rows, scoped_tables, systems, link, sources)
+    first_tables = [
+        *build_page_tables(given, comes_first=True),
+        *(build_change_tables(changes, link) if changes else ()),
+    ]
+    later_tables = build_page_tables(given, comes_first=False)
+    built = (
+        build_section(*split_rows(workload, rows, link, spread))
+        for workload in workloads().values()
+    )
+    sections = [section for section in built if section is not None]
+    of_workloads = [table for section in sections for table in (*section.tables, *section.demo)]
+    tables = [*first_tables, *of_workloads, *later_tables]
+    sources = describe_other_sources(collected.papers)
+    sentences = build_page_sentences(rows, passed_findings, tables, spread, link, sources)
+    node_scope = _build_node_scope(given, tables, sources)
     if node_scope:
         sections = [_add_node_rows(section, node_scope.cells) for section in sections]
     return PageModel(
         sections=_sort_sections(sections, [card.workload for card in sentences.cards]),
-        workloads=workloads_table,
-        excluded=overview.build_excluded_table(rows, link),
-        systems_table=overview.build_systems_table(named_rows) if systems else None,
-        findings=overview.build_findings_table(passed_findings, collected.rejected),
-        what_if=what_if,
-        rack=racks.build_rack_table(nodes),
-        node_shares=racks.list_node_shares(collected.papers),
-        whole_nodes=whole_nodes,
-        naive=naive,
-        boards=build_board_table(),
-        fixed_work=fixed_work,
-        published_settings=build_published_settings_table(collected.papers),
-        control=build_control_table(rows, link),
-        systems=systems,
-        evidence=evidence,
+        first_tables=first_tables,
+        later_tables=later_tables,
+        node_shares=list_node_shares(collected.papers),
+        systems=_list_systems(named_rows, later_tables),
         spread=spread,
         shared_words=shared_words,
         sentences=sentences,
@@ -189,8 +139,6 @@ def build_page_model(
         collected=collected,
         earlier=earlier,
         changes=changes,
-        changes_table=build_changes_table(changes, link) if changes else None,
-        change_counts=build_change_counts_table(changes) if changes else None,
     )
 
 
@@ -202,23 +150,22 @@ def _sort_sections(
 
 
 def _build_node_scope(
-    rows: Sequence[ResultRow],
-    tables: Sequence[ReportTable],
-    systems: Sequence[SystemPart],
-    link: BundleLink,
-    nodes: OtherSources,
+    given: PageInput, tables: Sequence[ReportTable], sources: OtherSources
 ) -> NodeScope | None:
-    """The scope of whole nodes for the tables that have figures of them, and those of systems."""
-    node_rows = select_node_rows(rows)
+    """The scope of whole nodes for the tables that have figures of them."""
+    node_rows = select_node_rows(given.rows)
     if not node_rows:
         return None
-    spread = measure_spread(node_rows)
+    link, spread = given.link, measure_spread(node_rows)
     node_rows = state_intervals(node_rows, spread)
-    system_tables = [system.table for system in systems]
-    node_tables = build_node_scope_tables(node_rows, system_tables, link, spread)
-    sentences = build_page_sentences(node_rows, (), node_tables, spread, link, nodes)
-    cells = find_node_cells([*tables, *system_tables], node_tables)
-    return NodeScope(cells, sentences, spread)
+    given = replace(given, rows=node_rows, spread=spread)
+    # Their titles are not shown.
+    node_tables = [t for first in (True, False) for t in build_page_tables(given, first, True)]
+    for workload in workloads().values():
+        for part in split_rows(workload, node_rows, link, spread):
+            node_tables += build_workload_tables(part, only_nodes=True)
+    sentences = build_page_sentences(node_rows, (), node_tables, spread, link, sources)
+    return NodeScope(find_node_cells(tables, node_tables), sentences, spread)
 
 
 def _add_node_rows(
@@ -235,11 +182,11 @@ def _add_node_rows(
     return replace(section, tables=tables, demo=demo)
 
 
-def _build_systems(rows: Sequence[ResultRow], link: BundleLink) -> list[SystemPart]:
-    parts = []
-    for place, (name, system_rows) in enumerate(overview.group_by_system(rows), start=1):
-        table = overview.build_system_table(
-            sort_results(system_rows), f"system-{place}", f"Runs on {name}", link
-        )
-        parts.append(SystemPart(name, overview.collect_facts(system_rows), table))
-    return parts
+def _list_systems(
+    named_rows: Sequence[ResultRow], tables: Sequence[ReportTable]
+) -> list[SystemPart]:
+    system_tables = [table for table in tables if table.id.startswith("system-")]
+    return [
+        SystemPart(name, collect_facts(rows), table)
+        for (name, rows), table in zip(group_by_system(named_rows), system_tables, strict=True)
+    ]

@@ -7,7 +7,7 @@ from reporting.advice.advice import Advice
 from reporting.advice.setting import format_sweep_command
 from reporting.advice.subject import Subject
 from reporting.sections.cells import find_boards
-from reporting.sentences.words import format_watts, join_words
+from reporting.words import format_watts, join_words
 from rules.metrics.comparison import BOARD_SPREAD_PERCENT
 from rules.metrics.figures import Estimate
 from rules.metrics.node.racks import plan_rack

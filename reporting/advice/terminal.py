@@ -8,7 +8,7 @@ from reporting.advice.advice import Advice, Racks
 from reporting.advice.questions import list_open_questions
 from reporting.advice.setting import list_setting_lines
 from reporting.report_table import NO_BREAK, format_number, format_signed
-from reporting.sentences.words import count_nouns, format_watts, join_words
+from reporting.words import count_nouns, format_watts, join_words
 from rules.metrics.comparison import kwh_per_year
 from rules.metrics.figures import Estimate
 from rules.metrics.sweeps.allowed_loss import estimate_loss_percent

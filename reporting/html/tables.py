@@ -31,7 +31,8 @@ class TableMarkup:
     the same page."""
 
     def __init__(self, page: PageModel | None = None) -> None:
-        evidence_rows = page.evidence.rows if page and page.evidence else ()
+        evidence = page.find("evidence") if page else None
+        evidence_rows = evidence.rows if evidence else ()
         bundles = [str(row["bundle"]) for row in evidence_rows]
         self.evidence_anchors = {bundle: f"e{n}" for n, bundle in enumerate(bundles, start=1)}
         self.notes = {

@@ -34,6 +34,12 @@ _COMPACT_KEYS = (
 )
 
 
+def build_change_tables(changes: RoundChanges, link: BundleLink) -> list[ReportTable]:
+    """The settings that changed, and the number of settings of each change."""
+    tables = (build_changes_table(changes, link), build_change_counts_table(changes))
+    return [table for table in tables if table is not None]
+
+
 def build_changes_table(changes: RoundChanges, link: BundleLink) -> ReportTable | None:
     """Each setting that is not unchanged; None without any."""
     cells = [

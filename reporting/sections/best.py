@@ -29,6 +29,7 @@ from reporting.sections.repeats import (
     make_repeat_cells,
     make_run_cells,
 )
+from reporting.sections.section import Section
 from rules.workloads import Workload
 
 _METRICS = ("throughput", "efficiency")
@@ -117,3 +118,19 @@ def _make_best_cells(settings: Sequence[Setting], metric: str, link: BundleLink)
         **make_figure_cells("value", select_figure(first)),
         "told": verdicts.get(verdict, verdict),
     }
+
+
+SECTION = Section(
+    name="best",
+    place=20,
+    build_of_workload=lambda part: [
+        build_best_table(
+            part.workload,
+            (*part.runs, *part.published),
+            part.link,
+            f"{part.id}-best",
+            part.spread or NO_REPEATS,
+        )
+    ],
+    is_for_nodes=True,
+)

@@ -34,6 +34,7 @@ from reporting.sections.repeats import (
     make_run_cells,
     make_runs_by_board_cells,
 )
+from reporting.sections.section import Section
 from rules.metrics.comparison import relative_percent
 from rules.metrics.uncertainty.between_runs import SettingDifference
 from rules.workloads import Workload
@@ -261,3 +262,23 @@ def tell_apart(difference: SettingDifference | None) -> str:
     if not difference.counts:
         return "not told apart"
     return "higher" if difference.percent > 0 else "lower"
+
+
+SECTION = Section(
+    name="compare",
+    place=30,
+    build_of_workload=lambda part: [
+        build_compare_table(
+            part.workload,
+            (*part.runs, *part.published),
+            part.link,
+            f"{part.id}-compare",
+            part.spread or NO_REPEATS,
+        )
+    ],
+    is_for_nodes=True,
+    paper_keys=(
+        *("result", JOULES, "joules_percent", RATE, "rate_percent", "joules_told", "rate_told"),
+        *("runs", "boards_n", "like"),
+    ),
+)

@@ -12,6 +12,7 @@ from reporting.sections.cells import (
     format_accelerators,
     make_mark_cells,
 )
+from reporting.sections.section import Section
 from rules.metrics.power.profile import share_of_control
 
 DEFAULT_PRECISION = "bf16"
@@ -173,3 +174,12 @@ def _make_cells(row: ResultRow, link: BundleLink) -> Cells:
         # The table says it of all its rows.
         "withheld": None,
     }
+
+
+SECTION = Section(
+    name="control",
+    place=165,
+    build=lambda page: [build_control_table(page.rows, page.link)],
+    is_across=True,
+    paper_keys=("line", "cap_w", "median_w", "max_w", "power_w", "mfu_percent", "rate"),
+)

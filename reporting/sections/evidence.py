@@ -13,6 +13,7 @@ from reporting.sections.cells import (
     make_facet_cells,
     name_scope,
 )
+from reporting.sections.section import Section
 from rules import VERSION
 from rules.finding import format_count
 
@@ -116,3 +117,11 @@ def _format_reviews(provenance: Provenance) -> str | None:
         if principals
     ]
     return "; ".join(reviews) or None
+
+
+SECTION = Section(
+    name="evidence",
+    place=190,
+    build=lambda page: [build_evidence_table(page.rows, page.link)],
+    is_for_nodes=True,
+)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from reporting.report_table import Column, ReportTable
 from reporting.results_model import ResultRow
 from reporting.sections.cells import BundleLink, Cells, add_mark_columns, make_mark_cells
+from reporting.sections.section import Section
 from rules.metrics.idle import IdleSummary
 from rules.workloads import Workload
 
@@ -64,3 +65,13 @@ def _make_cells(row: ResultRow, idle: IdleSummary, link: BundleLink) -> Cells:
         "unused_w": idle.unused_w,
         "busy_boards": idle.busy_boards,
     }
+
+
+SECTION = Section(
+    name="idle",
+    place=150,
+    build_of_workload=lambda part: [
+        build_idle_table(*part.describe_runs("idle", f"idle power{part.not_compared}"))
+    ],
+    demo_place=150,
+)

@@ -12,6 +12,7 @@ from reporting.sections.cells import (
     make_figure_cells,
     make_mark_cells,
 )
+from reporting.sections.section import Section
 from rules.workloads import Workload
 
 PAPERS = {"mayr": "mayr2026"}
@@ -126,3 +127,20 @@ def _make_open_cells(workload: Workload, printed: ResultRow, link: BundleLink) -
         "printed": printed.items_per_s_per_accelerator.value,
         "note": printed.caution,
     }
+
+
+SECTION = Section(
+    name="like",
+    place=70,
+    build_of_workload=lambda part: [
+        build_like_table(
+            part.workload,
+            [row for row in part.runs if not part.is_demo or row.variant in PAPERS],
+            part.published,
+            part.link,
+            f"{part.id}-like",
+            part.prefix,
+        )
+    ],
+    demo_place=70,
+)

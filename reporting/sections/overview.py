@@ -1,11 +1,11 @@
 """The tables across all workloads: workloads, systems, findings and evidence."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from checker.verdict import Verdict
 from reporting.report_table import Column, ReportTable
-from reporting.results_model import ResultRow
+from reporting.results_model import ResultRow, sort_results
 from reporting.sections.cells import (
     COMPARED_STANDINGS,
     SCOPE_COLUMN,
@@ -23,6 +23,7 @@ from reporting.sections.cells import (
 )
 from reporting.sections.compare import format_label
 from reporting.sections.repeats import ReportSpread, Setting, describe_trust, join_repeats
+from reporting.sections.section import PageInput, Section
 from rules.finding import Finding
 from rules.registry import rules_by_id
 from rules.rule import STANDINGS
@@ -298,3 +299,50 @@ def collect_facts(rows: Sequence[ResultRow]) -> list[tuple[str, str]]:
         # A fact that no run states is left out.
         if any(values)
     ]
+
+
+SECTION = Section(
+    name="workloads",
+    place=10,
+    build=lambda page: [build_workloads_table(page.rows, page.spread)],
+    comes_first=True,
+    is_across=True,
+    is_for_nodes=True,
+    paper_keys=(
+        *("workload", "standing", "efficient_per_joule", "efficient", "fastest_rate", "results"),
+        *("excluded", "fastest"),
+    ),
+)
+EXCLUDED_SECTION = Section(
+    name="excluded",
+    place=20,
+    build=lambda page: [build_excluded_table(page.rows, page.link)],
+    comes_first=True,
+    is_across=True,
+)
+SYSTEMS_SECTION = Section(
+    name="systems-table",
+    place=30,
+    build=lambda page: [
+        build_systems_table(page.named_rows) if group_by_system(page.named_rows) else None
+    ],
+    comes_first=True,
+)
+FINDINGS_SECTION = Section(
+    name="findings",
+    place=40,
+    build=lambda page: [build_findings_table(page.passed_findings, page.rejected)],
+    comes_first=True,
+)
+
+
+def _build_system_tables(page: PageInput) -> Iterator[ReportTable]:
+    for place, (name, system_rows) in enumerate(group_by_system(page.named_rows), start=1):
+        paths = {row.provenance.run.path for row in system_rows if row.provenance}
+        rows = [row for row in page.rows if row.provenance and row.provenance.run.path in paths]
+        yield build_system_table(
+            sort_results(rows), f"system-{place}", f"Runs on {name}", page.link
+        )
+
+
+SYSTEM_SECTION = Section(name="system", place=170, build=_build_system_tables, is_for_nodes=True)

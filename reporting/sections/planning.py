@@ -34,6 +34,7 @@ from reporting.sections.repeats import (
     make_run_cells,
     make_runs_by_board_cells,
 )
+from reporting.sections.section import Section
 from rules.metrics import comparison
 from rules.metrics.power.profile import NODE_ACCELERATORS, NODE_OVERHEAD_W
 from rules.workloads import pluralize_item, workloads
@@ -284,3 +285,15 @@ def _is_tie(setting: Setting, leader: Setting) -> bool:
     if None in differences:
         return _list_figures(setting) == _list_figures(leader)
     return not any(difference and difference.counts for difference in differences)
+
+
+SECTION = Section(
+    name="what-if",
+    place=110,
+    build=lambda page: [build_what_if_table(page.rows, page.link, page.spread)],
+    is_for_nodes=True,
+    paper_keys=(
+        *("workload", "rank", "result", JOULES, "eur_per_million", "gco2e_per_million"),
+        *(RATE, "power_w", "like"),
+    ),
+)

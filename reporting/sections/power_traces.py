@@ -7,6 +7,8 @@ from pathlib import Path
 from reporting.report_table import ReportTable
 from reporting.results_model import ResultRow
 from reporting.sections.cells import add_facet_columns, describe_provenance, make_facet_cells
+from reporting.sections.section import Section
+from reporting.sections.shown_columns import ShownColumns
 from reporting.traces import build_trace_table
 from rules.bundle import Bundle
 
@@ -46,3 +48,14 @@ def _select_traced_rows(rows: Sequence[ResultRow]) -> list[ResultRow]:
         candidates, key=lambda row: row.items_per_joule.value if row.items_per_joule else 0.0
     )
     return [fastest] if fastest is efficient else [fastest, efficient]
+
+
+SECTION = Section(
+    name="trace",
+    place=190,
+    build_of_workload=lambda part: build_trace_tables(part.runs, part.id, part.read_bundle),
+    demo_place=190,
+    drawn_by=("rows.spans.build_trace_chart",),
+    charts={"power": ShownColumns(("low_w", "high_w", "cap_w"))},
+    folds_charts=True,
+)

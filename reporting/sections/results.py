@@ -1,7 +1,7 @@
 """The tables of single results: all runs and published figures of a workload, and clocks and
 power."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from reporting.pareto import EfficiencyPoint, mark_points
 from reporting.report_table import Column, ReportTable
@@ -23,12 +23,15 @@ from reporting.sections.data_sheets.naive import NAIVE_COLUMNS, make_naive_cells
 from reporting.sections.repeats import (
     BOARD_LIMIT_COLUMN,
     JOULES,
+    RATE,
     RUN_COLUMNS,
     ReportSpread,
     join_repeats,
     make_limit_cells,
     make_run_cells,
 )
+from reporting.sections.section import Section, WorkloadInput
+from reporting.sections.shown_columns import ShownColumns
 from reporting.sections.sweeps.relative import RELATIVE_COLUMNS, make_relative_cells
 from rules.metrics.uncertainty.systematic import SENSOR_ACCURACY, compute_sensor_term
 from rules.workloads import Workload
@@ -330,3 +333,41 @@ def _make_power_cells(row: ResultRow, link: BundleLink) -> Cells:
         "held": row.cap_enforced,
         **make_mark_cells(row, link),
     }
+
+
+def _build(part: WorkloadInput) -> Iterable[ReportTable]:
+    words = "demo runs, not compared" if part.is_demo else "results"
+    rows = part.runs if part.is_demo else (*part.runs, *part.published)
+    yield build_results_table(
+        part.workload,
+        rows,
+        part.link,
+        f"{part.id}-results",
+        f"{part.workload.title}: {words}",
+        part.spread,
+    )
+
+
+SECTION = Section(
+    name="results",
+    place=10,
+    build_of_workload=_build,
+    demo_place=200,
+    is_for_nodes=True,
+    drawn_by=(
+        "hill.build_hill_charts",
+        "caps.build_cap_charts",
+        "rows.bars.build_energy_chart",
+    ),
+    charts={
+        "efficiency": ShownColumns(("items_per_joule", RATE, "cap_w")),
+        "hill-small": ShownColumns(("items_per_joule", RATE, "cap_w"), prefers_measured=True),
+        "caps": ShownColumns((JOULES, RATE, "cap_w")),
+        "saving": ShownColumns(("energy_gain_percent", "extra_time_percent", "cap_w")),
+        "energy": ShownColumns((JOULES, "cap_w"), only_measured=True),
+    },
+    paper_keys=(
+        *("line", "cap_w", RATE, JOULES, "items_per_joule", "power_w", "mfu_percent"),
+        *("batch", "runs", "boards_n", "over_naive", "standing"),
+    ),
+)

@@ -12,6 +12,9 @@ from reporting.sections.cells import (
     make_figure_cells,
     make_mark_cells,
 )
+from reporting.sections.repeats import JOULES, RATE
+from reporting.sections.section import Section
+from reporting.sections.shown_columns import ShownColumns
 from rules.metrics.serving import compute_user_rate
 
 
@@ -105,3 +108,29 @@ def _make_serving_cells(row: ResultRow, link: BundleLink) -> Cells:
         },
         **make_mark_cells(row, link),
     }
+
+
+SECTION = Section(
+    name="serving",
+    place=50,
+    build_of_workload=lambda part: [
+        build_serving_table(
+            part.runs,
+            part.link,
+            f"{part.id}-serving",
+            part.make_title(f"serving{part.not_compared}"),
+        )
+    ],
+    demo_place=50,
+    is_for_nodes=True,
+    drawn_by=("serving.build_serving_charts",),
+    charts={
+        "throughput": ShownColumns((RATE, "user_tokens_per_s", "concurrency")),
+        "energy": ShownColumns((JOULES, "user_tokens_per_s", "concurrency")),
+    },
+    paper_keys=(
+        *("line", "cap_w", "concurrency", RATE, JOULES, "ttft_s_p50", "ttft_s_p99"),
+        *("tpot_s_p50", "tpot_s_p99", "user_tokens_per_s", "latency_s_p50", "latency_s_p99"),
+        *("prompt_tokens", "output_tokens", "load"),
+    ),
+)

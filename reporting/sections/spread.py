@@ -3,7 +3,7 @@ apart."""
 
 from collections.abc import Sequence
 
-from reporting.report_table import Column, ReportTable
+from reporting.report_table import Column, ReportTable, TableRow
 from reporting.results_model import ResultRow
 from reporting.sections.cells import (
     BundleLink,
@@ -28,6 +28,9 @@ from reporting.sections.repeats import (
     make_run_cells,
     make_setting,
 )
+from reporting.sections.section import Section
+from reporting.sections.shown_columns import ShownColumns, get_number, list_numbers
+from reporting.words import format_percent
 from rules.metrics.comparison import relative_percent
 from rules.metrics.uncertainty.repeats import Component
 from rules.metrics.uncertainty.within_run import EpochSeries
@@ -239,3 +242,50 @@ def _make_spread_cells(key: str, component: Component | None) -> Cells:
     if component is None:
         return {}
     return {f"{key}_percent": component.percent, f"{key}_df": component.degrees_of_freedom}
+
+
+def _describe_repeats(rows: Sequence[TableRow]) -> str:
+    """How far repeats are from the mean of their setting."""
+    repeats = [row for row in rows if (get_number(row, "runs") or 0) > 1]
+    distances = [abs(percent) for percent in list_numbers(repeats, "off_mean_percent")]
+    if not distances:
+        return ""
+    return (
+        f"Repeats differ by up to {format_percent(max(distances))} from the mean energy of their "
+        "setting"
+    )
+
+
+SECTION = Section(
+    name="epochs",
+    place=160,
+    build_of_workload=lambda part: [
+        build_epochs_table(
+            *part.describe_runs("epochs", "epochs within each run"),
+            part.spread,
+        )
+        if part.runs
+        else None
+    ],
+    demo_place=160,
+    is_for_nodes=True,
+    drawn_by=("rows.repeats.build_repeats_chart",),
+    charts={
+        "repeats": ShownColumns(("off_mean_percent",), find=_describe_repeats, only_repeats=True)
+    },
+)
+REPEATS_SECTION = Section(
+    name="repeats",
+    place=170,
+    build_of_workload=lambda part: [
+        build_repeats_table(*part.describe_runs("repeats", "spread of repeats"))
+        if part.runs
+        else None
+    ],
+    demo_place=170,
+    is_for_nodes=True,
+    paper_keys=(
+        *("result", "figure", "run_means_percent", "board_means_percent", "epochs_percent"),
+        *("runs", "boards_n", "run_means_df", "board_means_df", "epochs_df"),
+    ),
+)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from reporting.report_table import Column, ReportTable
 from reporting.results_model import ResultRow, name_submitted_line
 from reporting.sections.cells import FACET_COLUMNS, Cells, make_estimate_cells, make_facet_cells
+from reporting.sections.section import Section
 from rules.metrics.serving import TokenEnergy, TokenRun, separate_token_energy
 from rules.workloads import Workload
 
@@ -80,3 +81,19 @@ def _make_cells(row: ResultRow, energy: TokenEnergy) -> Cells:
         "runs": energy.n,
         "deviation_percent": 100 * energy.largest_deviation if energy.n > 2 else None,
     }
+
+
+SECTION = Section(
+    name="tokens",
+    place=60,
+    build_of_workload=lambda part: [
+        build_token_energy_table(
+            part.workload,
+            part.runs,
+            f"{part.id}-tokens",
+            part.make_title("energy by kind of token"),
+        )
+    ],
+    demo_place=60,
+    is_for_nodes=True,
+)

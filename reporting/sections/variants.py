@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
-from reporting.report_table import Column, ReportTable
+from reporting.report_table import Column, ReportTable, TableRow, escape_invisible
 from reporting.results_model import ResultRow
 from reporting.sections.cells import (
     BundleLink,
@@ -23,6 +23,7 @@ from reporting.sections.compare import (
 )
 from reporting.sections.repeats import (
     BOARD_LIMIT_COLUMN,
+    JOULES,
     NO_REPEATS,
     RATE,
     RUN_COLUMNS,
@@ -32,6 +33,9 @@ from reporting.sections.repeats import (
     join_repeats,
     make_limit_cells,
 )
+from reporting.sections.section import Section
+from reporting.sections.shown_columns import ShownColumns, get_number
+from reporting.words import count_nouns, format_percent, format_percent_range
 from rules.workloads import Workload
 
 
@@ -111,3 +115,51 @@ def _make_tuned_cells(
     ):
         cells |= drop_kind(make_figure_cells(key, value))
     return cells | make_limit_cells(spread, RATE, setting.mean.model)
+
+
+def _describe_variants(rows: Sequence[TableRow]) -> str:
+    """How much faster the variants are than their baseline."""
+    verdicts = [str(row.get("rate_told")) for row in rows if row.get("rate_told") is not None]
+    if not verdicts:
+        return ""
+    changes = [
+        change
+        for row in rows
+        if row.get("rate_told") == "higher"
+        and (change := get_number(row, "rate_percent")) is not None
+    ]
+    if not changes:
+        return (
+            "No variant has more throughput than its baseline"
+            if "lower" in verdicts
+            else "Variants and baseline cannot be told apart in throughput"
+        )
+    if len(rows) == 1:
+        variant = escape_invisible(str(rows[0].get("variant") or "other"))
+        return (
+            f"The {variant} variant has {format_percent(changes[0])} more throughput than the "
+            "baseline"
+        )
+    verb = "has" if len(changes) == 1 else "have"
+    return (
+        f"{len(changes)} of {count_nouns(len(rows), 'variant')} {verb} "
+        f"{format_percent_range(changes)} more throughput than the baseline"
+    )
+
+
+SECTION = Section(
+    name="tuned",
+    place=40,
+    build_of_workload=lambda part: [
+        build_tuned_table(
+            part.workload, part.runs, part.link, f"{part.id}-tuned", part.spread or NO_REPEATS
+        )
+    ],
+    is_for_nodes=True,
+    drawn_by=("rows.bars.build_tuned_chart",),
+    charts={"pairs": ShownColumns((RATE, "baseline_rate"), find=_describe_variants)},
+    paper_keys=(
+        *("line", "cap_w", RATE, "baseline_rate", "rate_percent"),
+        *(JOULES, "baseline_joules", "joules_percent", "rate_told", "joules_told"),
+    ),
+)

@@ -14,7 +14,7 @@ from reporting.sections.cells import (
 )
 from reporting.sections.repeats import JOULES, ReportSpread, Setting
 from reporting.sentences.choice import Choice, choose_setting, get_joules
-from reporting.sentences.words import (
+from reporting.words import (
     count_nouns,
     format_amount,
     format_cap,

@@ -8,7 +8,7 @@ from reporting.results_model import ResultRow
 from reporting.sections.repeats import JOULES, RATE, ReportSpread, make_setting
 from reporting.sections.sweeps.caps import CapSweep, SweepPoint
 from reporting.sentences.choice import find_published_peaks, group_published_series
-from reporting.sentences.words import (
+from reporting.words import (
     capitalize,
     count_nouns,
     format_percent,

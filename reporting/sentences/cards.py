@@ -11,12 +11,11 @@ from reporting.sections.sweeps.caps import CapSweep
 from reporting.sentences.capping import describe_default
 from reporting.sentences.choice import Choice, choose_setting, get_joules
 from reporting.sentences.cost import Cost, estimate_cost
-from reporting.sentences.words import (
+from reporting.words import (
     Amount,
     count_nouns,
     format_amount,
     format_cap,
-    name_beside,
     name_items,
 )
 from rules.workloads import Workload
@@ -188,3 +187,16 @@ def _describe_not_compared(rows: Sequence[ResultRow]) -> str:
     total = " and ".join(parts)
     verb = "is" if total.startswith("1 ") and len(parts) == 1 else "are"
     return f"{total} {verb} not compared; the table gives the reasons." if total else ""
+
+
+def name_beside(row: ResultRow, leader: ResultRow) -> str:
+    """The name of a setting with what tells it from the leader."""
+    name = name_setting(row)
+    if row.cap_w != leader.cap_w:
+        name += f" {format_cap(row.cap_w)}"
+    if row.batch_size != leader.batch_size:
+        name += f", {name_load(row)}"
+    # The systems only where nothing else differs.
+    if name == name_setting(leader):
+        name += f" on {escape_invisible(row.system)}"
+    return name

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 
 from reporting.report_table import ReportTable
 from reporting.results_model import ResultRow
+from reporting.sections import find_section
 from reporting.sections.cells import name_setting
 from reporting.sections.repeats import ReportSpread, join_repeats
+from reporting.sections.shown_columns import describe_ranges
 from reporting.sections.sweeps.axes import AXES
 from reporting.sections.sweeps.caps import CapSweep
 from reporting.sections.sweeps.scaling import estimate_speed_up, find_reference_runs
@@ -21,16 +23,9 @@ from reporting.sentences.capping import (
     name_boards,
     pair_peak_effects,
 )
-from reporting.sentences.chart_columns import (
-    describe_ranges,
-    get_kind,
-    list_shown_columns,
-    select_compared,
-)
 from reporting.sentences.choice import choose_setting, find_published_peaks, get_joules
 from reporting.sentences.operating_points import describe_best_value, find_best_values
-from reporting.sentences.table_findings import FINDINGS, FINDINGS_WITH_PUBLISHED
-from reporting.sentences.words import (
+from reporting.words import (
     capitalize,
     format_amount,
     format_cap,
@@ -65,13 +60,9 @@ def describe_charts(
     come from the rows of a workload (`list_titles`); others come from the tables."""
     texts: dict[str, dict[str, ChartText]] = {}
     for table in tables:
-        for chart_id, columns in list_shown_columns(table).items():
-            kind, name = get_kind(table), chart_id.removeprefix(f"{table.id}-")
-            finding = titles.get(chart_id, "")
-            if not finding and (find := FINDINGS.get((kind, name))):
-                finding = find(select_compared(table))
-            if not finding and (find := FINDINGS_WITH_PUBLISHED.get(kind)):
-                finding = find(columns.select_compared(table))
+        section = find_section(table)
+        for chart_id, columns in (section.list_charts(table) if section else {}).items():
+            finding = titles.get(chart_id) or columns.describe(table)
             if chart_id.endswith(_SMALL_HILL):
                 finding = titles.get(f"{table.id}-efficiency", "")
             if ranges := describe_ranges(table, columns):

@@ -8,7 +8,7 @@ from reporting.results_model import ResultRow
 from reporting.sections.cells import name_setting
 from reporting.sections.repeats import Setting, describe_trust
 from reporting.sentences.choice import Choice
-from reporting.sentences.words import count_nouns, format_change, join_words, limit_sentences
+from reporting.words import count_nouns, format_change, join_words, limit_sentences
 from rules.metrics.comparison import relative_percent
 
 

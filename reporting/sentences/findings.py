@@ -21,7 +21,7 @@ from reporting.sentences.confirmation import describe_reproduction
 from reporting.sentences.cost import estimate_cost
 from reporting.sentences.operating_points import describe_best_precision, describe_operating_point
 from reporting.sentences.other_sources import OtherSources
-from reporting.sentences.words import (
+from reporting.words import (
     format_amount,
     format_cap,
     format_percent,

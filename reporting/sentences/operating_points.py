@@ -19,7 +19,7 @@ from reporting.sections.sweeps.axes import (
 from reporting.sections.sweeps.same_boards import estimate_changes
 from reporting.sentences.capping import Change, judge_change
 from reporting.sentences.choice import choose_least_setting, get_joules
-from reporting.sentences.words import (
+from reporting.words import (
     format_percent,
     format_value_with_unit,
     join_words,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from reporting.paper import Paper, PublishedNode
 from reporting.report_table import NO_BREAK, escape_invisible
-from reporting.sentences.words import (
+from reporting.words import (
     format_range,
     format_watts,
 )

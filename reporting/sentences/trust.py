@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from reporting.results_model import ResultRow
 from reporting.sections.cells import COMPARED_STANDINGS
-from reporting.sentences.words import count_nouns
+from reporting.words import count_nouns
 from rules.finding import Finding, Severity
 
 

@@ -2,6 +2,7 @@
 
 from reporting.report_table import Column, ReportTable
 from reporting.sections.cells import Cells
+from reporting.sections.section import Section
 from rules.boards import BOARDS, Board
 
 _PRECISIONS = ("fp64", "fp32", "tf32", "bf16", "fp16", "fp8")
@@ -62,3 +63,6 @@ def _make_cells(board: Board) -> Cells:
         "other_sources": "; ".join(f"{source.title}, {source.url}" for source in others) or None,
         "names": "; ".join(board.names) or None,
     }
+
+
+SECTION = Section(name="boards", place=180, build=lambda page: [build_board_table()])

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from statistics import fmean
 
-from reporting.report_table import Column, ReportTable
+from reporting.report_table import Column, ReportTable, TableRow
 from reporting.results_model import ResultRow
 from reporting.sections.cells import (
     IN_CHART,
@@ -15,6 +15,9 @@ from reporting.sections.cells import (
 )
 from reporting.sections.compare import name_settings
 from reporting.sections.repeats import Setting, join_repeats
+from reporting.sections.section import Section
+from reporting.sections.shown_columns import ShownColumns, list_numbers
+from reporting.words import format_percent_range
 
 _FACTOR = Column(
     "over_naive",
@@ -145,3 +148,35 @@ def _get_factor(setting: Setting) -> tuple[bool, float]:
     winning = [row for row in setting.rows if row.may_win]
     factors = [row.naive.factor.mean for row in winning or setting.rows if row.naive]
     return not winning, fmean(factors)
+
+
+def _describe_factors(rows: Sequence[TableRow]) -> str:
+    """The range of measured energy over the naive estimate."""
+    factors = list_numbers(rows, "over_naive")
+    if not factors:
+        return ""
+    least, greatest = (f"{value:.1f}" for value in (min(factors), max(factors)))
+    multiple = least if least == greatest else f"{least} to {greatest}"
+    return f"Measured energy per item is {multiple} times the naive estimate"
+
+
+def _describe_peak_shares(rows: Sequence[TableRow]) -> str:
+    """The range of the share of the dense peak."""
+    shares = list_numbers(rows, "mfu_percent")
+    return f"Runs reach {format_percent_range(shares)} of the dense peak" if shares else ""
+
+
+SECTION = Section(
+    name="naive-factors",
+    place=140,
+    build=lambda page: [build_naive_table(page.rows, page.link)],
+    is_across=True,
+    drawn_by=("rows.peaks.build_peak_charts",),
+    charts={
+        "peak": ShownColumns(
+            ("achieved_tflops", "peak_tflops", "mfu_percent"), find=_describe_peak_shares
+        ),
+        "marks": ShownColumns(("over_naive",), find=_describe_factors),
+    },
+    paper_keys=("line", "cap_w", "over_naive", "mfu_percent", "power_w"),
+)

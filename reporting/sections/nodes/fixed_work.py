@@ -4,7 +4,7 @@ what papers print of whole nodes."""
 from collections.abc import Iterable, Sequence
 
 from reporting.paper import Paper, PublishedWork
-from reporting.report_table import Column, ReportTable
+from reporting.report_table import Column, ReportTable, TableRow, format_number
 from reporting.results_model import ResultRow
 from reporting.sections.cells import (
     IN_CHART,
@@ -17,7 +17,10 @@ from reporting.sections.cells import (
 from reporting.sections.compare import format_comparison_group
 from reporting.sections.nodes.power import explain_unranked
 from reporting.sections.planning import DEFAULTS, Assumptions
-from rules.metrics.comparison import JOULES_PER_KWH
+from reporting.sections.section import Section
+from reporting.sections.shown_columns import ShownColumns, get_number
+from reporting.words import format_percent
+from rules.metrics.comparison import JOULES_PER_KWH, relative_percent
 from rules.metrics.fixed_work import FixedWork, compute_fixed_work
 from rules.workloads import workloads
 
@@ -228,3 +231,51 @@ def list_charted_work(table: ReportTable) -> dict[str, str]:
     never on one axis."""
     works = dict.fromkeys(str(row["work"]) for row in table.rows if row[IN_CHART])
     return {f"{table.id}-batch-{place}": work for place, work in enumerate(works, start=1)}
+
+
+def _describe_batches(rows: Sequence[TableRow]) -> str:
+    """The batch size of least energy in a published series, against that of most energy. The table
+    has no intervals of the energy of nodes, so there is no finding from measured rows."""
+    series = {(row.get("line"), row.get("work"), row.get("items")) for row in rows}
+    if len(series) != 1 or any(row["standing"] != "published" for row in rows):
+        return ""
+    energies_kwh = {
+        batch: kwh
+        for row in rows
+        if (batch := get_number(row, "batch")) and (kwh := get_number(row, "node_kwh"))
+    }
+    if len(energies_kwh) < 2:
+        return ""
+    best, worst = (choose(energies_kwh, key=energies_kwh.__getitem__) for choose in (min, max))
+    percent = relative_percent(energies_kwh[best], energies_kwh[worst])
+    batches = [format_number(batch, 1) for batch in (best, worst)]
+    return (
+        f"Published: batch size {batches[0]} needs {format_percent(percent)} less energy than "
+        f"batch size {batches[1]}"
+    )
+
+
+def _list_charts(table: ReportTable) -> dict[str, ShownColumns]:
+    return {
+        chart_id.removeprefix(f"{table.id}-"): ShownColumns(
+            ("node_kwh", "batch"),
+            find=_describe_batches,
+            finds_published=True,
+            only=("work", work),
+        )
+        for chart_id, work in list_charted_work(table).items()
+    }
+
+
+SECTION = Section(
+    name="fixed-work",
+    place=150,
+    build=lambda page: [build_fixed_work_table(page.rows, page.papers, page.link)],
+    is_across=True,
+    drawn_by=("fixed_work.build_fixed_work_charts",),
+    charts=_list_charts,
+    paper_keys=(
+        *("result", "batch", "cap_w", "hours", "node_kwh", "ratio", "node_joules_per_item"),
+        *("node_kw", "work", "accelerators_kwh"),
+    ),
+)

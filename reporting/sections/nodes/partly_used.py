@@ -17,6 +17,7 @@ from reporting.sections.cells import (
     make_mark_cells,
 )
 from reporting.sections.nodes.power import make_headline_point
+from reporting.sections.section import Section
 from reporting.sections.sweeps.caps import find_sweeps
 from reporting.sections.sweeps.points import make_point
 from rules.metrics.sweeps.gains import Comparison, compare
@@ -193,3 +194,15 @@ def _make_cells(
 
 def _make_gain_cells(key: str, comparison: Comparison | None) -> Cells:
     return make_estimate_cells(key, comparison.energy_gain_percent if comparison else None)
+
+
+SECTION = Section(
+    name="partly",
+    place=155,
+    build_of_workload=lambda part: [
+        build_partly_used_table(
+            *part.describe_runs("partly", f"partly used nodes{part.not_compared}")
+        )
+    ],
+    demo_place=155,
+)

@@ -17,7 +17,8 @@ from reporting.sections.cells import (
     make_facet_cells,
     make_mark_cells,
 )
-from reporting.sections.sweeps.caps import CapSweep
+from reporting.sections.section import Section
+from reporting.sections.sweeps.caps import CapSweep, find_sweeps
 from rules.declarations.system import MeterDeclaration, SystemDeclaration
 from rules.metrics.node.figures import NodeHeadline
 from rules.metrics.sweeps.gains import compare
@@ -267,3 +268,26 @@ def make_headline_point(row: ResultRow) -> Point | None:
         row.cap_enforced,
         spread=estimate_spread_within_run(headline),
     )
+
+
+SECTION = Section(
+    name="nodes",
+    place=140,
+    build_of_workload=lambda part: [
+        build_node_table(*part.describe_runs("nodes", f"node power{part.not_compared}"))
+    ],
+    demo_place=140,
+)
+GAINS_SECTION = Section(
+    name="node-gains",
+    place=115,
+    build_of_workload=lambda part: [
+        build_node_gain_table(
+            part.workload,
+            find_sweeps(part.runs),
+            f"{part.id}-node-gains",
+            part.make_title("gains of whole nodes"),
+        )
+    ],
+    demo_place=115,
+)

@@ -7,11 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from reporting.paper import Paper, PublishedNode
-from reporting.report_table import Column, ReportTable
+from reporting.report_table import Column, ReportTable, TableRow
 from reporting.results_model import ResultRow
 from reporting.sections.cells import BundleLink, Cells
 from reporting.sections.nodes.power import explain_unranked
 from reporting.sections.planning import DEFAULTS, Assumptions
+from reporting.sections.section import PageInput, Section
+from reporting.sections.shown_columns import ShownColumns, get_number, list_numbers
+from reporting.words import capitalize, format_percent_range, join_words
 from rules.metrics import comparison
 from rules.metrics.node.racks import plan_rack
 from rules.metrics.power.profile import PowerSpread
@@ -291,3 +294,46 @@ def _make_plan_cells(node_w: float | None, assumptions: Assumptions) -> Cells:
         "used_kw": plan.used_w / 1e3,
         "margin_percent": plan.margin_percent,
     }
+
+
+def _describe_node_powers(rows: Sequence[TableRow]) -> str:
+    """The highest power of whole nodes as a share of their rated power."""
+    rated_rows = [row for row in rows if get_number(row, "max_percent") is not None]
+    if not rated_rows:
+        return ""
+    shares = format_percent_range(list_numbers(rated_rows, "max_percent"))
+    is_published = all(row["standing"] == "published" for row in rated_rows)
+    names = join_words(list(dict.fromkeys(str(row["what"]) for row in rated_rows)))
+    finding = f"nodes with {names} draw at most {shares} of their rated power"
+    return f"Published {finding}" if is_published else capitalize(finding)
+
+
+def _list_nodes(page: PageInput) -> list[NodePower]:
+    return [*list_measured_nodes(page.rows, page.link), *list_published_nodes(page.papers)]
+
+
+SECTION = Section(name="rack", place=120, build=lambda page: [build_rack_table(_list_nodes(page))])
+
+
+def _list_charts(table: ReportTable) -> dict[str, ShownColumns]:
+    """One chart for each number of accelerators."""
+    counts = {n for row in table.rows if isinstance(n := row["accelerators"], int)}
+    return {
+        str(n): ShownColumns(
+            ("median_w", "max_w", "mean_w", "rated_w"),
+            find=_describe_node_powers,
+            finds_published=True,
+            any_key=True,
+            only=("accelerators", n),
+        )
+        for n in sorted(counts)
+    }
+
+
+WHOLE_NODES_SECTION = Section(
+    name="whole-nodes",
+    place=130,
+    build=lambda page: [build_whole_nodes_table(_list_nodes(page))],
+    drawn_by=("rows.spans.build_node_charts",),
+    charts=_list_charts,
+)

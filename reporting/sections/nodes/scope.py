@@ -9,30 +9,10 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from reporting.report_table import ReportTable
-from reporting.results_model import Figure, ResultRow, sort_results
-from reporting.sections.best import build_best_table
-from reporting.sections.cells import BundleLink, Cells
-from reporting.sections.compare import build_compare_table
-from reporting.sections.evidence import build_evidence_table
+from reporting.results_model import Figure, ResultRow
+from reporting.sections.cells import Cells
 from reporting.sections.nodes.power import find_excess
-from reporting.sections.overview import (
-    build_system_table,
-    build_workloads_table,
-)
-from reporting.sections.planning import build_what_if_table
-from reporting.sections.repeats import ReportSpread
-from reporting.sections.results import build_results_table
-from reporting.sections.serving import build_serving_table
-from reporting.sections.spread import build_epochs_table, build_repeats_table
-from reporting.sections.sweeps.axes import build_axis_tables
-from reporting.sections.sweeps.caps import build_peak_table, build_sweep_table, find_sweeps
-from reporting.sections.sweeps.gains import build_settings_table
-from reporting.sections.sweeps.same_boards import build_same_boards_table
-from reporting.sections.sweeps.scaling import build_scaling_table, find_scaled_runs
-from reporting.sections.token_energy import build_token_energy_table
-from reporting.sections.variants import build_tuned_table
 from rules.metrics.figures import Estimate
-from rules.workloads import Workload, workloads
 
 
 def select_node_rows(rows: Iterable[ResultRow]) -> list[ResultRow]:
@@ -85,59 +65,6 @@ def _divide(estimate: Estimate, count: int) -> Estimate:
         None if estimate.sd is None else estimate.sd / count,
         None if estimate.ci95 is None else (estimate.ci95[0] / count, estimate.ci95[1] / count),
     )
-
-
-def build_node_scope_tables(
-    node_rows: Sequence[ResultRow],
-    system_tables: Sequence[ReportTable],
-    link: BundleLink,
-    spread: ReportSpread,
-) -> list[ReportTable]:
-    """The tables that have figures of nodes in the scope of whole nodes, among them those of
-    systems. Their titles are not shown."""
-    tables = [
-        build_workloads_table(node_rows, spread),
-        build_evidence_table(node_rows, link),
-        build_what_if_table(node_rows, link, spread),
-    ]
-    # Rows of other systems are not in the table of a system.
-    tables += [build_system_table(node_rows, table.id, "", link) for table in system_tables]
-    for workload in workloads().values():
-        rows = [row for row in node_rows if row.workload == workload.id]
-        submitted = [row for row in rows if row.standing in ("closed", "open")]
-        demo = [row for row in rows if row.standing == "demo"]
-        tables += _build_workload_tables(workload, submitted, link, workload.id, spread)
-        tables += _build_workload_tables(workload, demo, link, f"{workload.id}-demo", None)
-        tables += (
-            build_best_table(workload, submitted, link, f"{workload.id}-best", spread),
-            build_compare_table(workload, submitted, link, f"{workload.id}-compare", spread),
-            build_tuned_table(workload, submitted, link, f"{workload.id}-tuned", spread),
-        )
-    return [table for table in tables if table is not None]
-
-
-def _build_workload_tables(
-    workload: Workload,
-    rows: Sequence[ResultRow],
-    link: BundleLink,
-    id: str,
-    spread: ReportSpread | None,
-) -> Iterator[ReportTable | None]:
-    if not rows:
-        return
-    yield build_results_table(workload, sort_results(rows), link, f"{id}-results", "", spread)
-    yield build_serving_table(rows, link, f"{id}-serving", "")
-    yield build_token_energy_table(workload, rows, f"{id}-tokens", "")
-    yield build_epochs_table(workload, rows, link, f"{id}-epochs", "", spread)
-    yield build_repeats_table(workload, rows, link, f"{id}-repeats", "")
-    yield build_scaling_table(workload, find_scaled_runs(rows), link, f"{id}-scaling", "", spread)
-    yield from build_axis_tables(workload, rows, link, id, "", spread)
-    if sweeps := find_sweeps(rows):
-        yield build_sweep_table(workload, sweeps, link, f"{id}-sweeps", "")
-        yield build_peak_table(workload, sweeps, f"{id}-peaks", "")
-        compared = [settings for sweep in sweeps if (settings := sweep.compared_settings)]
-        yield build_settings_table(compared, f"{id}-settings", "")
-        yield build_same_boards_table(compared, spread, f"{id}-cap-boards", "")
 
 
 def find_node_cells(

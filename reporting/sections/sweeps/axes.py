@@ -16,6 +16,8 @@ from reporting.sections.cells import (
     find_boards,
 )
 from reporting.sections.repeats import ReportSpread
+from reporting.sections.section import Section, WorkloadInput
+from reporting.sections.shown_columns import ShownColumns
 from reporting.sections.sweeps.gains import (
     ComparedSettings,
     build_settings_table,
@@ -320,3 +322,24 @@ def _make_cells(sweep: AxisSweep, axis_point: AxisPoint, is_best: bool, link: Bu
         "best": is_best,
         "note": ", ".join(notes) or None,
     }
+
+
+def _build_tables(part: WorkloadInput) -> Iterator[ReportTable]:
+    return build_axis_tables(part.workload, part.runs, part.link, part.id, part.prefix, part.spread)
+
+
+SECTION = Section(
+    name=AXES[0].name,
+    other_names=tuple(axis.name for axis in AXES[1:]),
+    place=120,
+    build_of_workload=_build_tables,
+    demo_place=120,
+    is_for_nodes=True,
+    drawn_by=("curves.build_axis_charts",),
+    charts={
+        "efficiency": ShownColumns(("items_per_joule", "value")),
+        "throughput": ShownColumns(("items_per_s", "value")),
+        "energy": ShownColumns(("energy_gain_percent", "value")),
+        "time": ShownColumns(("extra_time_percent", "value")),
+    },
+)

@@ -14,8 +14,10 @@ from reporting.sections.cells import (
     make_estimate_cells,
     make_facet_cells,
 )
+from reporting.sections.section import Section, WorkloadInput
 from reporting.sections.sweeps.gains import (
     ComparedSettings,
+    build_settings_table,
     list_not_told_apart,
     make_gain_cells,
     make_gain_columns,
@@ -26,6 +28,7 @@ from reporting.sections.sweeps.points import (
     make_point_cells,
     make_point_columns,
 )
+from reporting.sections.sweeps.same_boards import build_same_boards_table
 from rules.bundle_findings import are_clocks_changed
 from rules.declarations.run import RunDeclaration
 from rules.metrics.energy import MetricsError
@@ -326,3 +329,38 @@ def _make_peak_cells(sweep: CapSweep) -> Cells:
         ),
         "note": "; ".join(notes) or None,
     }
+
+
+def _build_tables(part: WorkloadInput) -> Iterator[ReportTable]:
+    if sweeps := find_sweeps(part.runs):
+        title = part.make_title(f"power-cap sweep{part.not_compared}")
+        yield build_sweep_table(part.workload, sweeps, part.link, f"{part.id}-sweeps", title)
+        title = part.make_title("efficiency peaks")
+        yield build_peak_table(part.workload, sweeps, f"{part.id}-peaks", title)
+
+
+def _build_compared_tables(part: WorkloadInput) -> Iterator[ReportTable | None]:
+    sweeps = find_sweeps(part.runs)
+    compared = [settings for sweep in sweeps if (settings := sweep.compared_settings)]
+    title = part.make_title("best setting by metric")
+    yield build_settings_table(compared, f"{part.id}-settings", title)
+    title = part.make_title("caps on the same boards")
+    yield build_same_boards_table(compared, part.spread, f"{part.id}-cap-boards", title)
+
+
+SECTION = Section(
+    name="sweeps",
+    other_names=("peaks",),
+    place=80,
+    build_of_workload=_build_tables,
+    demo_place=80,
+    is_for_nodes=True,
+)
+COMPARED_SECTION = Section(
+    name="settings",
+    other_names=("cap-boards",),
+    place=100,
+    build_of_workload=_build_compared_tables,
+    demo_place=100,
+    is_for_nodes=True,
+)

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from reporting.paper import Paper, PublishedGain
 from reporting.report_table import Column, ReportTable
 from reporting.sections.cells import Cells
+from reporting.sections.section import Section
 from rules.metrics.sweeps.best_settings import Metric
 from rules.metrics.sweeps.gains import EDS_K
 from rules.metrics.sweeps.published_gains import (
@@ -127,3 +128,11 @@ def _describe_boards_only(paper: Paper) -> Iterator[str]:
             f"instead of {gain.gain_percent:.1f} points of gain \u2212 extra time: figures of "
             "boards alone overstate savings."
         )
+
+
+SECTION = Section(
+    name="published-settings",
+    place=160,
+    build=lambda page: [build_published_settings_table(page.papers)],
+    is_across=True,
+)

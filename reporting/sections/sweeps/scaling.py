@@ -1,7 +1,7 @@
 """Runs on several accelerators compared with runs on one."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from reporting.report_table import Column, ReportTable
@@ -23,6 +23,8 @@ from reporting.sections.repeats import (
     make_limit_cells,
     make_setting,
 )
+from reporting.sections.section import Section, WorkloadInput
+from reporting.sections.shown_columns import ShownColumns
 from reporting.sections.sweeps.points import make_point
 from rules.metrics.figures import Estimate, estimate_mean
 from rules.metrics.sweeps.points import average
@@ -244,3 +246,26 @@ def _make_cells(run: ScaledRun, link: BundleLink, spread: ReportSpread | None) -
         **_make_scaling_cells(run, spread),
         **spreads,
     }
+
+
+def _build_tables(part: WorkloadInput) -> Iterator[ReportTable]:
+    if runs := find_scaled_runs(part.runs):
+        title = part.make_title(f"scaling over accelerators{part.not_compared}")
+        yield build_scaling_table(
+            part.workload, runs, part.link, f"{part.id}-scaling", title, part.spread
+        )
+
+
+SECTION = Section(
+    name="scaling",
+    place=130,
+    build_of_workload=_build_tables,
+    demo_place=130,
+    is_for_nodes=True,
+    drawn_by=("rows.bars.build_scaling_chart",),
+    charts={"bars": ShownColumns(("speed_up", "count"))},
+    paper_keys=(
+        *("line", "count", "cap_w", "speed_up", "efficiency_percent", "energy_per_item_ratio"),
+        *(RATE, "on_one"),
+    ),
+)

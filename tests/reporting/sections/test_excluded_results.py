@@ -94,11 +94,11 @@ def test_compared_results_and_runs_that_are_never_results_are_not_listed() -> No
 
 def test_excluded_results_of_the_round_are_all_listed_with_a_reason() -> None:
     page = build_page_model(collect([SUBMISSIONS]), LINK)
-    assert page.excluded is not None
-    counts = [row["excluded"] for row in page.workloads.rows]
-    assert len(page.excluded.rows) == sum(int(str(count)) for count in counts) > 0
-    assert len(page.excluded.rows) == page.sentences.trust.not_comparable
-    for row in page.excluded.rows:
+    excluded, winners = page.find("excluded"), page.find("workloads")
+    counts = [row["excluded"] for row in winners.rows]
+    assert len(excluded.rows) == sum(int(str(count)) for count in counts) > 0
+    assert len(excluded.rows) == page.sentences.trust.not_comparable
+    for row in excluded.rows:
         assert row["standing"] in ("closed", "open", "published")
         assert row["reason"] and row["line"]
         assert row["bundle"] if row["standing"] != "published" else row["url"]

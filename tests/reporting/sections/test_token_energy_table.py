@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reporting import workload_section
-from reporting.sections.token_energy import build_token_energy_table
+from reporting.collect import read_bundle
+from reporting.sections.section import WorkloadInput
+from reporting.sections.token_energy import SECTION, build_token_energy_table
 from rules.contract import RequestSet
 from rules.metrics.figures import Estimate
 from rules.workloads import workloads
@@ -107,9 +108,10 @@ def test_runs_of_other_servers_are_not(other: dict[str, Any]) -> None:
     assert build_token_energy_table(WORKLOAD, rows, "id", "title") is None
 
 
-def test_demo_runs_have_the_table_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workload_section, "build_serving_table", lambda *arguments: None)
+def test_demo_runs_have_the_table_too() -> None:
     rows = [make_row(1024, 512, standing="demo"), make_row(2048, 1, standing="demo")]
-    table = next(workload_section._build_demo_tables(WORKLOAD, rows, (), str))
+    demo = WorkloadInput(WORKLOAD, rows, (), str, spread=None, read_bundle=read_bundle)
+    (table,) = SECTION.build_of_workload(demo)
+    assert SECTION.demo_place is not None
     assert table.id == "llama3-8b-serve-demo-tokens"
     assert [row["standings"] for row in table.rows] == ["demo"]

@@ -251,22 +251,25 @@ def test_title_of_variants_follows_the_verdicts_of_the_table() -> None:
         assert get_text(make_table("tuned", *rows), "pairs").title == title
 
 
+def make_factors_table(*rows: dict[str, Any]) -> ReportTable:
+    return replace(make_table("factors", *rows), id="naive-factors")
+
+
 @pytest.mark.parametrize("mark", ["doubt", "implausible", "withheld"])
 def test_marked_rows_and_demo_runs_are_in_no_finding(mark: str) -> None:
     row = {"over_naive": 2.0, mark: None}
-    table = make_table("factors", row, {"over_naive": 9.0, mark: "a reason"})
+    table = make_factors_table(row, {"over_naive": 9.0, mark: "a reason"})
     text = get_text(table, "marks")
     assert text.title == "Measured energy per item is 2.0 times the naive estimate"
     assert "9" not in text.alt and "1 point is not compared" in text.alt
-    demo = make_table("factors", row | {"standing": "demo"}, row | {"provenance": "simulated"})
+    demo = make_factors_table(row | {"standing": "demo"}, row | {"provenance": "simulated"})
     assert get_text(demo, "marks").title == ""
 
 
 def test_settings_that_a_chart_leaves_out_are_in_none_of_its_texts() -> None:
     """Of loads that differ in batch size only, the chart of peaks shows the nearest to the peak."""
     shares = ((58.0, True), (41.0, False), (12.0, False))
-    table = make_table(
-        "factors",
+    table = make_factors_table(
         *(
             {"mfu_percent": share, "achieved_tflops": share, "in_chart": shown}
             for share, shown in shares
@@ -301,8 +304,7 @@ def test_alternative_text_has_ranges_by_provenance() -> None:
 
 
 def test_chart_takes_its_text_and_keeps_its_title_without_a_finding() -> None:
-    table = make_table(
-        "factors",
+    table = make_factors_table(
         {
             "over_naive": 2.0,
             "over_naive_low": 1.0,

@@ -1,23 +1,27 @@
 """The columns that each chart shows, and their ranges for the alternative text."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from reporting.report_table import ReportTable, TableRow
 from reporting.sections.cells import IN_CHART
-from reporting.sections.nodes.fixed_work import list_charted_work
-from reporting.sections.sweeps.axes import AXES
-from reporting.sentences.words import count_nouns, format_range
+from reporting.words import count_nouns, format_range
 
-_RATE, _JOULES, _EFFICIENCY = "items_per_s_per_accelerator", "joules_per_item", "items_per_joule"
+Finder = Callable[[Sequence[TableRow]], str]
+"""Writes the finding from the compared rows of a table; empty if they allow none."""
 
 
 @dataclass(frozen=True)
 class ShownColumns:
-    """The columns that a chart shows. It shows the rows with a value in the first one; a chart of
-    nodes, those with a value in any."""
+    """The columns that a chart shows. It shows the rows with a value in the first one."""
 
     keys: tuple[str, ...]
+    find: Finder | None = None
+    """Its finding; None if it has none, or one that needs more than the rows of the table."""
+    finds_published: bool = False
+    """Whether the finding comes from all rows that it shows, published ones too."""
+    any_key: bool = False
+    """Whether it shows the rows with a value in any column."""
     only_measured: bool = False
     """Whether it leaves out rows whose first column is not measured."""
     prefers_measured: bool = False
@@ -28,7 +32,7 @@ class ShownColumns:
     """The column and the value of the rows that it shows; None if it shows all rows."""
 
     def select_rows(self, table: ReportTable) -> list[TableRow]:
-        keys = self.keys if table.id == "whole-nodes" else self.keys[:1]
+        keys = self.keys if self.any_key else self.keys[:1]
         rows = [row for row in table.rows if row.get("standing") != "published"]
         return [
             row
@@ -40,7 +44,14 @@ class ShownColumns:
             and (self.only is None or row.get(self.only[0]) == self.only[1])
         ]
 
-    def select_compared(self, table: ReportTable) -> list[TableRow]:
+    def describe(self, table: ReportTable) -> str:
+        """The finding; empty without one."""
+        if self.find is None:
+            return ""
+        rows = self._select_compared(table) if self.finds_published else select_compared(table)
+        return self.find(rows)
+
+    def _select_compared(self, table: ReportTable) -> list[TableRow]:
         """The shown rows that findings may come from, published ones too."""
         standings = ("closed", "open", "control", "published")
         return [
@@ -50,70 +61,6 @@ class ShownColumns:
             and row.get("provenance") != "simulated"
             and _is_sound(row)
         ]
-
-
-_AXIS_COLUMNS = {
-    "efficiency": ShownColumns((_EFFICIENCY, "value")),
-    "throughput": ShownColumns(("items_per_s", "value")),
-    "energy": ShownColumns(("energy_gain_percent", "value")),
-    "time": ShownColumns(("extra_time_percent", "value")),
-}
-_SHOWN_COLUMNS: Mapping[str, Mapping[str, ShownColumns]] = {
-    "results": {
-        "efficiency": ShownColumns((_EFFICIENCY, _RATE, "cap_w")),
-        "hill-small": ShownColumns((_EFFICIENCY, _RATE, "cap_w"), prefers_measured=True),
-        "caps": ShownColumns((_JOULES, _RATE, "cap_w")),
-        "saving": ShownColumns(("energy_gain_percent", "extra_time_percent", "cap_w")),
-        "energy": ShownColumns((_JOULES, "cap_w"), only_measured=True),
-    },
-    **{axis.name.rpartition("-")[2]: _AXIS_COLUMNS for axis in AXES},
-    "scaling": {"bars": ShownColumns(("speed_up", "count"))},
-    "factors": {
-        "peak": ShownColumns(("achieved_tflops", "peak_tflops", "mfu_percent")),
-        "marks": ShownColumns(("over_naive",)),
-    },
-    "epochs": {"repeats": ShownColumns(("off_mean_percent",), only_repeats=True)},
-    "serving": {
-        "throughput": ShownColumns((_RATE, "user_tokens_per_s", "concurrency")),
-        "energy": ShownColumns((_JOULES, "user_tokens_per_s", "concurrency")),
-    },
-    "tuned": {"pairs": ShownColumns((_RATE, "baseline_rate"))},
-    "power": {
-        "spread": ShownColumns(("median_w", "min_w", "max_w", "cap_w")),
-        "sm": ShownColumns(("sm_mhz", "cap_w")),
-        "mem": ShownColumns(("mem_mhz", "cap_w")),
-    },
-    "trace": {"power": ShownColumns(("low_w", "high_w", "cap_w"))},
-}
-"""By the kind of a table and the end of a chart's id."""
-
-
-def get_kind(table: ReportTable) -> str:
-    """The end of the id of a table, such as `results`. Ids of traces end with a number."""
-    return table.id.rstrip("0123456789-").rpartition("-")[2]
-
-
-def list_shown_columns(table: ReportTable) -> dict[str, ShownColumns]:
-    """The columns of each chart of a table, by the id of the chart."""
-    if table.id == "whole-nodes":
-        # One chart for each number of accelerators.
-        counts = {n for row in table.rows if isinstance(n := row["accelerators"], int)}
-        keys = ("median_w", "max_w", "mean_w", "rated_w")
-        return {
-            f"{table.id}-{n}": ShownColumns(keys, only=("accelerators", n)) for n in sorted(counts)
-        }
-    if table.id == "fixed-work":
-        return {
-            chart_id: ShownColumns(("node_kwh", "batch"), only=("work", work))
-            for chart_id, work in list_charted_work(table).items()
-        }
-    charts = _SHOWN_COLUMNS.get(get_kind(table), {})
-    return {_name_chart(table, name): columns for name, columns in charts.items()}
-
-
-def _name_chart(table: ReportTable, name: str) -> str:
-    # The small hill is named after the workload, at the top of the page.
-    return f"{table.id.removesuffix('-results') if name == 'hill-small' else table.id}-{name}"
 
 
 def select_compared(table: ReportTable) -> list[TableRow]:
@@ -169,3 +116,12 @@ def _list_ranges(
             column = table.get_column(key)
             sign = "≈ " if any(row.get(f"{key}_kind") == "assumed" for row in rows) else ""
             yield f"{column.title} {sign}{format_range(values, column.unit)}"
+
+
+def list_numbers(rows: Sequence[TableRow], key: str) -> list[float]:
+    return [value for row in rows if (value := get_number(row, key)) is not None]
+
+
+def get_number(row: TableRow, key: str) -> float | None:
+    value = row.get(key)
+    return float(value) if isinstance(value, int | float) else None

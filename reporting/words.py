@@ -1,12 +1,11 @@
-"""Numbers, names and lists in sentences, formatted as in the tables."""
+"""Numbers and lists in sentences, formatted as in the tables."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from reporting.report_table import NO_BREAK, Column, escape_invisible, format_number, format_value
-from reporting.results_model import Figure, ResultRow
-from reporting.sections.cells import name_load, name_setting
+from reporting.report_table import NO_BREAK, Column, format_number, format_value
+from reporting.results_model import Figure
 from rules.workloads import Workload, pluralize_item
 
 _NUMBER = Column("value", "", form="number")
@@ -123,19 +122,6 @@ def limit_sentences(sentences: Sequence[str], noun: str) -> list[str]:
 def capitalize(text: str) -> str:
     """The text with a capital first letter; the other letters stay."""
     return text[:1].upper() + text[1:]
-
-
-def name_beside(row: ResultRow, leader: ResultRow) -> str:
-    """The name of a setting with what tells it from the leader."""
-    name = name_setting(row)
-    if row.cap_w != leader.cap_w:
-        name += f" {format_cap(row.cap_w)}"
-    if row.batch_size != leader.batch_size:
-        name += f", {name_load(row)}"
-    # The systems only where nothing else differs.
-    if name == name_setting(leader):
-        name += f" on {escape_invisible(row.system)}"
-    return name
 
 
 def name_items(workload: Workload) -> str:

@@ -7,14 +7,14 @@ from support.report.result_rows import make_run_row
 
 from reporting.results_model import Figure, ResultRow
 from reporting.sections.cells import name_load, name_variant
-from reporting.sentences.words import (
+from reporting.sentences.cards import name_beside
+from reporting.words import (
     count_nouns,
     format_amount,
     format_percent,
     format_percent_range,
     format_range,
     join_words,
-    name_beside,
 )
 
 
