@@ -3,6 +3,7 @@
 | type of a field | JSON |
 |---|---|
 | a dataclass | an object with a key for each field |
+| a class with `KIND_KEY` and its subclasses | the same, with their `kind` under that key |
 | `tuple`, `list`, `Sequence` | a list |
 | `Mapping`, `dict` | an object |
 | `datetime`, `Path` | text |
@@ -42,7 +43,8 @@ def to_json(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: to_json(item) for key, item in value.items()}
     if is_dataclass(value):
-        return {name: to_json(getattr(value, name)) for name in _list_fields(value.__class__)}
+        head, names = _list_keys(value.__class__)
+        return {**head, **{name: to_json(getattr(value, name)) for name in names}}
     if isinstance(value, datetime):
         return value.isoformat()
     return str(value) if isinstance(value, Path) else value
@@ -63,15 +65,19 @@ def from_json(
 
 
 @cache
-def _list_fields(record_class: Any) -> tuple[str, ...]:
-    return tuple(field.name for field in fields(record_class))
+def _list_keys(record_class: Any) -> tuple[dict[str, str], tuple[str, ...]]:
+    """The key that names the kind of a record, with its value, and the other keys."""
+    key = getattr(record_class, "KIND_KEY", None)
+    head = {} if key is None else {key: record_class.kind}
+    return head, tuple(field.name for field in fields(record_class))
 
 
 @cache
 def _make_reader(kind: Any, is_validated: bool) -> _Read:
     origin, arguments = get_origin(kind) or kind, get_args(kind)
     if is_dataclass(origin):
-        return _make_record_reader(origin, is_validated)
+        make = _make_record_reader if not hasattr(origin, "KIND_KEY") else _make_kinds_reader
+        return make(origin, is_validated)
     if origin in (tuple, list, Sequence):
         return _make_list_reader(tuple if origin is tuple else list, arguments, is_validated)
     if origin in (dict, Mapping):
@@ -91,7 +97,7 @@ def _make_reader(kind: Any, is_validated: bool) -> _Read:
 
 def _make_record_reader(record_class: Any, is_validated: bool) -> _Read:
     types = get_type_hints(record_class)
-    readers = {name: _make_reader(types[name], is_validated) for name in _list_fields(record_class)}
+    readers = {f.name: _make_reader(types[f.name], is_validated) for f in fields(record_class)}
     required = {f.name for f in fields(record_class) if f.default is f.default_factory is MISSING}
     takes_pointer = readers.pop(_POINTER, None) is not None
 
@@ -108,6 +114,20 @@ def _make_record_reader(record_class: Any, is_validated: bool) -> _Read:
                 keeps = read_part is _keep
                 values[name] = part if keeps else read_part(part, f"{pointer}/{name}")
         return record_class(**values)
+
+    return read
+
+
+def _make_kinds_reader(base: Any, is_validated: bool) -> _Read:
+    key, kinds = base.KIND_KEY, base.__subclasses__() or (base,)
+    readers = {kind.kind: _make_record_reader(kind, is_validated) for kind in kinds}
+
+    def read(value: Any, pointer: str) -> Any:
+        document = dict(_check(value, dict, pointer, "an object"))
+        kind = document.pop(key, None)
+        if not isinstance(kind, str) or kind not in readers:
+            raise RecordError(f"{pointer}/{key}", f"{kind!r:.80}", " or ".join(readers))
+        return readers[kind](document, pointer)
 
     return read
 

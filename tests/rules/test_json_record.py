@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -42,6 +42,24 @@ class Declared:
     pointer: str
     name: str | None
     parts: tuple[Part, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Event:
+    KIND_KEY: ClassVar[str] = "event"
+    kind: ClassVar[str]
+    rank: int
+
+
+@dataclass(frozen=True)
+class Started(Event):
+    kind = "started"
+    pid: int
+
+
+@dataclass(frozen=True)
+class Finished(Event):
+    kind = "finished"
 
 
 BOARD = Board("GPU-1", 1.5, (1980, 210))
@@ -118,3 +136,14 @@ def test_records_take_their_pointer_and_none_for_absent_keys() -> None:
     declared = from_json(Declared, document, "/nodes/0", is_validated=True)
     parts = (Part("/nodes/0/parts/0", "a"), Part("/nodes/0/parts/1", None))
     assert declared == Declared("/nodes/0", None, parts)
+
+
+def test_events_are_read_by_their_kind() -> None:
+    events = Started(0, 17), Finished(1)
+    assert to_json(events) == [
+        {"event": "started", "rank": 0, "pid": 17},
+        {"event": "finished", "rank": 1},
+    ]
+    assert tuple(from_json(Event, document) for document in to_json(events)) == events
+    with pytest.raises(RecordError, match="/event is 'lost', expected started or finished"):
+        from_json(Event, {"event": "lost", "rank": 0})
