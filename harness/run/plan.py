@@ -17,6 +17,7 @@ from rules.bundle_format.seal import write_durable
 from rules.contract import RequestSet
 from rules.declarations.run import RunDeclaration
 from rules.declarations.system import MeterDeclaration, SystemDeclaration
+from rules.json_record import from_json
 from rules.workloads import workloads
 
 PLAN_FILE = "plan.json"
@@ -304,7 +305,7 @@ class Plan:
                 reproduces=None
                 if reproduces is None
                 else OriginalReference(**{**reproduces, "boards": tuple(reproduces["boards"])}),
-                job=None if job is None else SlurmJob.from_json(job),
+                job=None if job is None else from_json(SlurmJob, job),
             )
         except FileNotFoundError:
             advice = (

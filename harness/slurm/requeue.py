@@ -25,6 +25,7 @@ from harness.studies.planning import StudyRequest
 from harness.studies.study_directory import list_sessions
 from rules.bundle_format.study_records import STUDY_FILE
 from rules.declarations.run import RunDeclaration
+from rules.json_record import from_json
 
 
 def run(run_request: RunRequest, out: Path) -> bool:
@@ -126,7 +127,7 @@ def _list_studies(directory: Path) -> Iterator[tuple[Path, Sequence[SlurmJob]]]:
     for path in directory.glob(f"*/{STUDY_FILE}"):
         try:
             sessions = json.loads(path.read_bytes())["sessions"]
-            jobs = [SlurmJob.from_json(s["slurm_job"]) for s in sessions if "slurm_job" in s]
+            jobs = [from_json(SlurmJob, s["slurm_job"]) for s in sessions if "slurm_job" in s]
         # A directory can hold any file of this name.
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             continue

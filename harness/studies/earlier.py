@@ -22,6 +22,7 @@ from harness.system import DESCRIPTION, hash_source
 from rules.bundle_format.records import Json
 from rules.bundle_format.study_records import STUDY_FILE, StudyEvidence
 from rules.finding import Severity
+from rules.json_record import from_json
 from rules.registry import is_form_finding
 from rules.studies.order import order_work
 
@@ -157,7 +158,7 @@ def _plan_continuation(path: Path, evidence: StudyEvidence) -> StudyPlan:
     return StudyPlan(
         study_id=study["study_id"],
         seed=study["seed"],
-        settings=StudySettings.from_json(study["settings"]),
+        settings=from_json(StudySettings, study["settings"], is_validated=True),
         # A bundle lists the entries by session. The next session measures all in the order of the
         # seed.
         work=tuple(order_work(map(parse_work, study["work"]), study["seed"])),

@@ -155,7 +155,7 @@ def worker_event_from_json(value: Json) -> WorkerEvent:
     """Return the event of a JSON object that `worker_event_to_json` made. Raises RecordError."""
     if "losses" in value:
         value = {**value, "losses": [float(loss) for loss in value["losses"]]}
-    return from_json(WorkerEvent, value)
+    return from_json(WorkerEvent, value, is_validated=True)
 
 
 class WorkerEventReader:
