@@ -15,10 +15,10 @@ from pathlib import Path
 from checker.command_line.toml_text import parse_toml
 from harness import __version__
 from harness.container_image import find_container_image
+from harness.errors import PlanError
 from harness.meter_tables import read_meter_tables, select_meters
 from harness.node_table import read_node_table
 from harness.power.source import Device
-from harness.run.plan import PlanError
 from rules.bundle_format.records import ENVIRONMENT_FORMAT, SYSTEM_FORMAT, Json
 from rules.json_record import to_json
 

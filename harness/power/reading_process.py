@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 from checker.terminal import describe_unwritable
-from harness.power.source import MeterError
+from harness.errors import MeterError
 from harness.processes import choose_timeout_s
 from rules.bundle_format.records import Json
 

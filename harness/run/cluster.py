@@ -14,8 +14,9 @@ from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import Any
 
+from harness.errors import PlanError
 from harness.power.rocm_devices import VISIBLE_VARIABLES
-from harness.run.plan import Plan, PlanError
+from harness.run.plan import Plan
 from harness.system import describe_environment
 from rules.bundle_format.records import Json
 from rules.json_record import from_json, to_json

@@ -11,13 +11,8 @@ from harness.run.run_directory import read_texts, sort_batches
 from harness.run.workers.worker_events import WorkloadBuilt
 from harness.system import describe_environment, describe_system
 from rules import VERSION
-from rules.bundle_format.records import (
-    NODE_SAMPLES_FILE,
-    REQUESTS_FILE,
-    RESULT_FORMAT,
-    Evidence,
-    Json,
-)
+from rules.bundle_format.evidence import Evidence
+from rules.bundle_format.records import NODE_SAMPLES_FILE, REQUESTS_FILE, RESULT_FORMAT, Json
 from rules.bundle_format.table import BATCHES, SAMPLES
 from rules.declarations.run import RunDeclaration
 from rules.declarations.system import SystemDeclaration

@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
-from harness.power.source import MeterError
+from harness.errors import MeterError
 from harness.power.sources.simulated import SimulatedSource
 
 Pulse = tuple[int, int]

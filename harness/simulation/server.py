@@ -23,7 +23,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from harness.power.source import BoardsEndedError, MeterError
+from harness.errors import BoardsEndedError, MeterError
 from harness.processes import die_with_parent
 from harness.simulation.board_models import parse_argument
 from harness.simulation.boards import Boards

@@ -15,6 +15,7 @@ from harness.studies.state import Outcome, StudyState, parse_work
 from harness.studies.study_directory import LOG_FILE, SessionDirectory
 from harness.system import NodeDescription, describe_system
 from rules import VERSION
+from rules.bundle_format.evidence import StudyEvidence
 from rules.bundle_format.records import TEXT_COLUMNS, Json
 from rules.bundle_format.study_records import (
     POINT_COLUMNS,
@@ -22,7 +23,6 @@ from rules.bundle_format.study_records import (
     STUDY_FORMAT,
     Point,
     PointPart,
-    StudyEvidence,
 )
 from rules.bundle_format.study_write import build_part_table, build_point_table
 from rules.bundle_format.table import Table, join_tables

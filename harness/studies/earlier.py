@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from checker.engine import judge
-from harness.run.plan import Machine, MachineError, PlanError, RunRequest
+from harness.errors import MachineError, PlanError
+from harness.run.plan import Machine, RunRequest
 from harness.run.run_directory import hold_directory
 from harness.studies.plan import (
     REFERENCE_MODELS,
@@ -19,8 +20,9 @@ from harness.studies.planning import SMOKE_ANCHOR, StudyRequest, split_names
 from harness.studies.state import StudyState, load_base, load_state, parse_work
 from harness.studies.study_directory import BASE_DIRECTORY
 from harness.system import DESCRIPTION, hash_source
+from rules.bundle_format.evidence import StudyEvidence
 from rules.bundle_format.records import Json
-from rules.bundle_format.study_records import STUDY_FILE, StudyEvidence
+from rules.bundle_format.study_records import STUDY_FILE
 from rules.finding import Severity
 from rules.json_record import from_json
 from rules.registry import is_form_finding

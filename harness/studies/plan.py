@@ -7,8 +7,9 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
 
+from harness.errors import PlanError
 from harness.power.source import Device
-from harness.run.plan import Machine, PlanError
+from harness.run.plan import Machine
 from harness.slurm.job import SlurmJob
 from rules.bundle_format.records import Json
 from rules.bundle_format.seal import write_durable

@@ -19,8 +19,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from harness.errors import PlanError
 from harness.power.sampler import SAMPLES_FILE
-from harness.run.plan import PlanError
 from harness.studies.plan import BoardIdle, SessionRecord
 from harness.studies.records import EntryRecord
 from rules.bundle_format.records import Json

@@ -6,8 +6,8 @@ from collections.abc import Container, Sequence
 from dataclasses import replace
 from http.client import HTTPException
 
+from harness.errors import MeterError
 from harness.power.node_meter import MeterAccess
-from harness.power.source import MeterError
 from rules.bundle_format.records import FeedReading
 
 LOGIN_PAUSE_S = 30.0

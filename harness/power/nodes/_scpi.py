@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Protocol
 
+from harness.errors import MeterError
 from harness.power.feeds.feed import FeedError, StaleDetector, refuse_unknown_options
 from harness.power.node_meter import MeterAccess, NodeMeter
-from harness.power.source import MeterError
 from rules.bundle_format.records import FeedReading
 
 INSTRUMENTS_FILE = Path(__file__).with_name("scpi_instruments.toml")

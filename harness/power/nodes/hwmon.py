@@ -17,10 +17,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from harness.errors import MeterError
 from harness.power.feeds.feed import FeedError, StaleDetector
 from harness.power.feeds.files import parse_count, read_text
 from harness.power.node_meter import MeterAccess, NodeMeter
-from harness.power.source import MeterError
 from rules.bundle_format.records import FeedReading
 
 TREE = "/sys/class/hwmon"

@@ -17,9 +17,9 @@ import threading
 import time
 from contextlib import suppress
 
+from harness.errors import MeterError
 from harness.power.feeds.feed import FeedError, LoginPause, StaleDetector, refuse_unknown_options
 from harness.power.node_meter import MeterAccess, NodeMeter
-from harness.power.source import MeterError
 from rules.bundle_format.records import FeedReading
 
 GET_POWER_READING = ("0x2c", "0x02", "0xdc", "0x01", "0x00", "0x00")

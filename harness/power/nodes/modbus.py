@@ -15,9 +15,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from harness.errors import MeterError
 from harness.power.feeds.feed import FeedError
 from harness.power.node_meter import MeterAccess, NodeMeter
-from harness.power.source import MeterError
 from rules.bundle_format.records import FeedReading
 
 PORT = 502

@@ -17,10 +17,10 @@ import time
 from types import ModuleType
 from typing import Any
 
+from harness.errors import MeterError
 from harness.power.feeds.feed import FeedError, StaleDetector
 from harness.power.node_meter import MeterAccess, NodeMeter
 from harness.power.nvml_calls import read_field, repeat_passing
-from harness.power.source import MeterError
 from harness.power.sources.nvidia import POWER_AVERAGE, POWER_INSTANT
 from rules.boards import counter_covers_module
 from rules.bundle_format.records import FeedReading

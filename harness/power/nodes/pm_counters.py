@@ -14,10 +14,10 @@ import re
 import time
 from pathlib import Path
 
+from harness.errors import MeterError
 from harness.power.feeds.feed import FeedError, StaleDetector
 from harness.power.feeds.files import parse_count, read_text
 from harness.power.node_meter import MeterAccess, NodeMeter
-from harness.power.source import MeterError
 from rules.bundle_format.records import FeedReading
 
 TREE = "/sys/cray/pm_counters"

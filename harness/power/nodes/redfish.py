@@ -20,11 +20,11 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from harness.errors import MeterError
 from harness.power.feeds.feed import FeedError, StaleDetector, refuse_unknown_options
 from harness.power.node_meter import MeterAccess, NodeMeter
 from harness.power.nodes._redfish_properties import find_property, look_up, refuse_parts
 from harness.power.nodes._redfish_session import RedfishSession
-from harness.power.source import MeterError
 from rules.bundle_format.records import FeedReading
 
 LARGEST_VALUE = 1e9

@@ -8,8 +8,8 @@ that the environment variable WATTMARK_SIMULATOR names.
 
 import time
 
+from harness.errors import MeterError
 from harness.power.node_meter import MeterAccess, NodeMeter
-from harness.power.source import MeterError
 from harness.simulation.node import SimulatedNode
 from rules.bundle_format.records import FeedReading
 

@@ -15,10 +15,10 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from harness.errors import MeterError
 from harness.power.feeds.counter import CounterUnwrapper
 from harness.power.feeds.feed import FeedError, LoginPause, StaleDetector
 from harness.power.node_meter import MeterAccess, NodeMeter
-from harness.power.source import MeterError
 from rules.bundle_format.records import FeedReading
 
 if TYPE_CHECKING:

@@ -12,10 +12,11 @@ from threading import Barrier
 import numpy as np
 import pytest
 
+from harness.errors import MeterError
 from harness.power import board_reader
 from harness.power.board_reader import REFRESH_NS, BoardReader, find_widest_gap
 from harness.power.sampler import Sampler, Settings, raise_priority
-from harness.power.source import CounterApart, Device, MeterError, PowerSource
+from harness.power.source import CounterApart, Device, PowerSource
 from rules.bundle_format.records import Reading
 
 MS = 1_000_000

@@ -10,7 +10,8 @@ import pytest
 from click.testing import CliRunner
 
 from harness.cli import main
-from harness.power.source import Device, MeterError, Readback
+from harness.errors import MeterError
+from harness.power.source import Device, Readback
 from harness.power.sources.simulated import SimulatedSource
 from harness.sensor import command
 from harness.sensor.load import ComputingLoad, SimulatedLoad

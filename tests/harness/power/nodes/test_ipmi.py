@@ -15,13 +15,13 @@ from types import SimpleNamespace
 import pytest
 from support.meters.bmc import USER, Bmc
 
+from harness.errors import MeterError
 from harness.meter_checks import read_meter
 from harness.power.feeds import feed as feed_module
 from harness.power.feeds.feed import FeedError
 from harness.power.node_meter import MeterAccess, NodeMeter
 from harness.power.nodes import ipmi, open_node_meter
 from harness.power.nodes.ipmi import parse_power_reading
-from harness.power.source import MeterError
 from rules.bundle_format.records import FeedReading
 
 needs_ipmitool = pytest.mark.skipif(

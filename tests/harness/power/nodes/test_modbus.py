@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from support.meters.modbus_server import REGISTERS, ModbusServer, encode
 from support.meters.ports import reserve_closed_port
 
+from harness.errors import MeterError
 from harness.power.feeds.feed import FeedError
 from harness.power.node_meter import MeterAccess
 from harness.power.nodes import open_node_meter
 from harness.power.nodes.modbus import ModbusClient, ModbusMeter, read_maps
-from harness.power.source import MeterError
 from rules.bundle_format.records import FeedReading
 
 JANITZA = "janitza-umg"

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from harness.errors import MeterError
 from harness.power import nodes
 from harness.power.node_meter import MeterAccess
 from harness.power.nodes import node_meter_class, node_meter_names, open_node_meter
-from harness.power.source import MeterError
 from harness.simulation.server import VARIABLE, run_simulator
 from rules.bundle_format.records import FeedReading
 

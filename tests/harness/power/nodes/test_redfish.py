@@ -20,10 +20,10 @@ from support.meters.redfish_service import (
     RedfishService,
 )
 
+from harness.errors import MeterError
 from harness.power.feeds import feed as feed_module
 from harness.power.node_meter import MeterAccess, NodeMeter
 from harness.power.nodes import _redfish_session, open_node_meter
-from harness.power.source import MeterError
 from rules.bundle_format.records import FeedReading
 
 

@@ -11,9 +11,9 @@ from types import SimpleNamespace
 import pytest
 from support.meters.instrument import SocketServer, Yokogawa, ZesZimmer
 
+from harness.errors import MeterError
 from harness.power.node_meter import MeterAccess, NodeMeter
 from harness.power.nodes import _scpi, open_node_meter, scpi
-from harness.power.source import MeterError
 from rules.bundle_format.records import FeedReading
 
 RANGES = {"voltage_range_v": "300", "current_range_a": "10", "update_ms": "50"}

@@ -15,11 +15,11 @@ from support.meters.pdu import (
     needs_snmpd,
 )
 
+from harness.errors import MeterError
 from harness.power.feeds import feed as feed_module
 from harness.power.feeds.counter import CounterUnwrapper
 from harness.power.node_meter import MeterAccess
 from harness.power.nodes import open_node_meter, snmp
-from harness.power.source import MeterError
 from rules.bundle_format.records import FeedReading
 
 RARITAN = "1.3.6.1.4.1.13742.6.5.4.3.1"

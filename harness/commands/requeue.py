@@ -12,8 +12,9 @@ from pathlib import Path
 
 from rich.console import Console
 
+from harness.errors import PlanError
 from harness.run import command
-from harness.run.plan import Plan, PlanError, RunRequest
+from harness.run.plan import Plan, RunRequest
 from harness.run.planning import describe_job
 from harness.run.repeats import compare_bundles, is_repeat
 from harness.run.run_directory import STATE_FILE
