@@ -32,15 +32,18 @@ COMMANDS = {
     "explain": ("checker.commands:explain", "print the page of a rule"),
     "rules": ("checker.commands:rules", "list the rules"),
     "audit": ("checker.audit.cli:audit", "grade the evidence of other programs"),
-    "verify": ("checker.trust.cli:verify", "verify integrity and signatures only"),
-    "review": ("checker.trust.cli:review", "judge a bundle and sign the findings"),
-    "waive": ("checker.trust.cli:waive", "sign that a rule is waived for some bundles"),
-    "withdraw": ("checker.trust.cli:withdraw", "sign that a bundle is withdrawn"),
-    "request": ("checker.trust.cli:request", "sign that the own center hands a bundle in"),
-    "commit": ("checker.trust.cli:commit", "publish the hash of a bundle before the bundle"),
-    "challenge": ("checker.trust.cli:challenge", "sign the seed for a reproduction"),
-    "accept": ("checker.trust.cli:accept", "write into the LOG what passes"),
-    "log": ("checker.trust.cli:log", "print the head of the LOG"),
+    "verify": ("checker.trust_commands.cli:verify", "verify integrity and signatures only"),
+    "review": ("checker.trust_commands.cli:review", "judge a bundle and sign the findings"),
+    "waive": ("checker.trust_commands.cli:waive", "sign that a rule is waived for some bundles"),
+    "withdraw": ("checker.trust_commands.cli:withdraw", "sign that a bundle is withdrawn"),
+    "request": ("checker.trust_commands.cli:request", "sign that the own center hands a bundle in"),
+    "commit": (
+        "checker.trust_commands.cli:commit",
+        "publish the hash of a bundle before the bundle",
+    ),
+    "challenge": ("checker.trust_commands.cli:challenge", "sign the seed for a reproduction"),
+    "accept": ("checker.trust_commands.cli:accept", "write into the LOG what passes"),
+    "log": ("checker.trust_commands.cli:log", "print the head of the LOG"),
 }
 """The commands that may take the place of the first PATH: module, function and description. `load`
 imports the module."""

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.container_image import CONTAINER_VARIABLE, find_container_image
-from harness.run.plan import MachineError, Plan
+from harness.errors import MachineError
 from harness.system import EXTRAS, read_git_state
-from rules.boards import driver_chooses_state, find_board
+from rules.boards import driver_chooses_state
 from rules.checks.system.container_missing import has_digest
 
 MIN_FREE_BYTES = 100_000_000
@@ -151,45 +151,6 @@ def check_signing() -> Check:
         "ssh-keygen is not installed",
         "install OpenSSH's client, or sign the bundle on another machine",
     )
-
-
-def check_plan(plan: Plan) -> Iterator[Check]:
-    """Yield the checks of a plan that do not prevent its run."""
-    is_demo = plan.is_demo
-    missing_keys = [key for key, value in plan.system.items() if not value]
-    if missing_keys and not is_demo:
-        found = f"the description of the system lacks {', '.join(missing_keys)}"
-        yield Check("description", None, found, "name a TOML file with --system")
-    code = check_code()
-    # The check warns of uncommitted code, but not in a demo.
-    if is_demo and not code.ok:
-        code = Check("code", True, "changes that are not committed, which a demo may have")
-    yield code
-    if not is_demo:
-        yield check_container()
-    shared_boards = {device.uuid for device in plan.devices}.intersection(
-        plan.reproduces.boards if plan.reproduces else ()
-    )
-    if shared_boards and not is_demo:
-        boards = (
-            f"{', '.join(sorted(shared_boards))}: the original ran on this accelerator, so the "
-            "reproduction will not count (X120)"
-        )
-        yield Check("reproduction", None, boards, "choose another one with CUDA_VISIBLE_DEVICES")
-    name = plan.devices[0].name
-    known = find_board(name, plan.devices[0].memory_bytes)
-    yield (
-        Check(
-            "board",
-            None,
-            f"{name}: the rule book has no data sheet of this board, so MFU and bounds are not "
-            "computed",
-        )
-        if known is None or not known.peak_tflops
-        else Check("board", True, f"{name}: the rule book has its data sheet")
-    )
-    yield from check_power_state(name, plan.state)
-    yield check_signing()
 
 
 def check_power_state(name: str, state: str | None) -> Iterator[Check]:

@@ -86,8 +86,8 @@ def run(
     **options: Any,
 ) -> None:
     """Run WORKLOAD: eleven epochs under the protocol. Writes a bundle to OUT."""
+    from harness.commands import requeue
     from harness.run import command, repeats
-    from harness.slurm import requeue
 
     with report_errors():
         if sweep_label is not None:
@@ -125,8 +125,8 @@ def burn(
     """Make a control run: load the accelerators with matrix products, as much as they can take.
     Writes a bundle with the standing control to OUT. It is compared with no workload; other runs
     state their power as a share of it, unless --input or --side lowers its load."""
+    from harness.commands import requeue
     from harness.run import command
-    from harness.slurm import requeue
 
     with report_errors():
         chosen = {"input": input_name, "side": side}
@@ -146,9 +146,9 @@ def burn(
 def reproduce(bundle: Path, out: Path, dry_run: bool, **options: Any) -> None:
     """Repeat the run of BUNDLE on accelerators of the same kind here: the same workload, settings,
     cap and seed. Writes a bundle that names the original to OUT."""
+    from harness.commands import requeue
     from harness.reproduce import make_reproduction_request
     from harness.run import command
-    from harness.slurm import requeue
 
     with report_errors():
         request = make_reproduction_request(bundle, **options)
@@ -191,6 +191,7 @@ def restore() -> None:
     or there is nothing to restore. It is 1 if a board could not be restored, or if the run is still
     running.
     """
+    from harness.errors import MeterError
     from harness.power.caps import restore as cap_restore
     from harness.power.caps.registry import (
         RESTORABLE,
@@ -199,7 +200,6 @@ def restore() -> None:
         journal_paths,
         state_directories,
     )
-    from harness.power.source import MeterError
 
     paths = dict.fromkeys((*journal_paths(), *find_lost_paths()))
     lost = [text for text in explain_lost_journals() if not text.endswith(RESTORABLE)]

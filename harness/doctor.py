@@ -27,13 +27,14 @@ from harness.checks import (
     check_signing,
     check_target,
 )
+from harness.errors import MeterError
 from harness.power.caps.apply import explain_refusal
 from harness.power.caps.journal import JOURNAL_FILE, Journal, is_locked
 from harness.power.caps.lifetime import warn_of_state_directory
 from harness.power.caps.limits import format_limit
 from harness.power.caps.registry import explain_lost_journals, state_directories
 from harness.power.meter_access import METERS_FILE, METERS_VARIABLE
-from harness.power.source import Device, MeterError, PowerSource, read_back
+from harness.power.source import Device, PowerSource, read_back
 from harness.power.sources import measuring_meters, open_source
 from harness.run.preflight import find_objections, read_first
 from harness.system import EXTRAS, NVML_BINDING, find_nvml_binding

@@ -8,14 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harness.checks import Check
+from harness.errors import MeterError, PlanError
+from harness.meter_tables import parse_meters
 from harness.power.meter_access import find_access_file, list_access, read_access
 from harness.power.node_meter import MeterAccess
 from harness.power.node_reader import select_feeds
 from harness.power.nodes import open_node_meter
-from harness.power.source import MeterError
-from harness.run.plan import PlanError, RunRequest, get_node_name, parse_meters
 from harness.system import read_description
-from rules.bundle_format.records import FeedReading, Json
+from rules.bundle_format.records import FeedReading
+from rules.declarations.system import MeterDeclaration
 
 READINGS = 5
 """How often `doctor` reads a meter."""
@@ -50,19 +51,20 @@ class TimedReading:
     """Of the meter (`NodeMeter.warning`)."""
 
 
-def check_node_meters(description: Json | None, run_request: RunRequest) -> Check | None:
-    """Check that each meter of this node can be read; None if the description of the system has
+def check_node_meters(
+    meters: Sequence[MeterDeclaration], meters_file: Path | None, node: str
+) -> Check | None:
+    """Check that each of the declared meters that supplies `node` can be read; None if there is
     none. Raises MeterError, and PlanError for a file of meters that nothing would read."""
     powers, warnings = [], []
-    meters = parse_meters(description or {})
-    if run_request.meters and not meters:
+    if meters_file and not meters:
         raise PlanError(
-            f"--meters {run_request.meters}: the description of the system (--system) declares no "
+            f"--meters {meters_file}: the description of the system (--system) declares no "
             "[[meter]]; declare the meters in it (docs/node-power.md), or leave out --meters"
         )
-    access_file = find_access_file(run_request.meters)
+    access_file = find_access_file(meters_file)
     for meter in meters:
-        if feeds := select_feeds(meter, get_node_name(run_request.node)):
+        if feeds := select_feeds(meter, node):
             access = read_access(access_file, meter.id, meter.kind, feeds)
             (reading,) = read_meter(access, meter.interval_ms / 1e3, 1)
             if problems := describe_problems(meter.id, reading):

@@ -8,10 +8,11 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harness.run.plan import PlanError
+from harness.errors import PlanError
 from rules.bundle_format.documents import read_schema
 from rules.bundle_format.files import shorten
 from rules.bundle_format.records import SYSTEM_FORMAT, Json
+from rules.declarations.system import MeterDeclaration
 
 if TYPE_CHECKING:
     from jsonschema import ValidationError
@@ -19,6 +20,14 @@ if TYPE_CHECKING:
 _NODE_NAME = re.compile(r"node(0|[1-9][0-9]*)")
 ADDRESS_KEYS = ("host", "port", "address", "user", "password", "community")
 """Keys of meters.toml that people write into system.toml, which goes into the bundle."""
+
+
+def parse_meters(description: Json) -> tuple[MeterDeclaration, ...]:
+    """The node meters in the description of a system."""
+    return tuple(
+        MeterDeclaration.from_json(f"/meters/{i}", entry)
+        for i, entry in enumerate(description.get("meters", ()))
+    )
 
 
 def read_meter_tables(path: Path, tables: object) -> list[Json]:

@@ -3,7 +3,7 @@
 import math
 from pathlib import Path
 
-from harness.run.plan import PlanError
+from harness.errors import PlanError
 from rules.bundle_format.files import shorten
 from rules.bundle_format.records import Json
 

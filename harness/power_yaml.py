@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from harness.errors import MachineError, PlanError
 from harness.node_table import read_node_table
-from harness.run.plan import MachineError, PlanError
 from rules.bundle_format.files import shorten
 from rules.bundle_format.records import Json
 

@@ -12,7 +12,8 @@ from checker import CheckerError
 from checker.judging.bundle_judge import JudgedBundle, JudgeOptions, judge_bundles
 from checker.verdict import Verdict
 from harness.cli_options import make_request
-from harness.run.plan import SIMULATED_WORK, Original, OriginalReference, PlanError, RunRequest
+from harness.errors import PlanError
+from harness.run.plan import SIMULATED_WORK, Original, OriginalReference, RunRequest
 from harness.system import read_package_versions
 from rules.bundle import Bundle
 from rules.bundle_format.records import MANIFEST_FILE

@@ -9,17 +9,18 @@ import platform
 import re
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 from checker.command_line.toml_text import parse_toml
 from harness import __version__
 from harness.container_image import find_container_image
+from harness.errors import PlanError
 from harness.meter_tables import read_meter_tables, select_meters
 from harness.node_table import read_node_table
 from harness.power.source import Device
-from harness.run.plan import PlanError
 from rules.bundle_format.records import ENVIRONMENT_FORMAT, SYSTEM_FORMAT, Json
+from rules.json_record import to_json
 
 PACKAGES = (
     "torch",
@@ -109,14 +110,7 @@ class NodeDescription:
 
     def to_json(self) -> Json:
         """Return the entry of the node in system.json."""
-        entry = {name: value for name, value in asdict(self).items() if value is not None}
-        return {**entry, "accelerators": [asdict(device) for device in self.accelerators]}
-
-    @staticmethod
-    def from_json(entry: Json) -> "NodeDescription":
-        """Return the description that `to_json` made the entry of."""
-        devices = tuple(Device(**device) for device in entry["accelerators"])
-        return NodeDescription(**{**entry, "accelerators": devices})
+        return {name: value for name, value in to_json(self).items() if value is not None}
 
 
 def describe_system(description: Json, nodes: Sequence[NodeDescription]) -> Json:

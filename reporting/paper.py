@@ -1,10 +1,9 @@
 """Typed records of published figures (schema `published-1`)."""
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from rules.declarations.quotation import Quotation
-from rules.declarations.record import JsonRecord, Parts
+from rules.declarations.record import JsonRecord
 from rules.metrics.sweeps.best_settings import MetricName
 
 
@@ -12,8 +11,6 @@ from rules.metrics.sweeps.best_settings import MetricName
 class PublishedRow(JsonRecord):
     """A figure as a paper prints it. The row is marked only if the file quotes what the objection
     rests on: without quotations, `comparison`, `caution` and the check of the peak do not count."""
-
-    PARTS: ClassVar[Parts] = {"quotes": Quotation.from_json}
 
     workload: str
     accelerator: str
@@ -106,13 +103,6 @@ class PublishedWork(JsonRecord):
 @dataclass(frozen=True)
 class Paper(JsonRecord):
     """A paper and its figures."""
-
-    PARTS: ClassVar[Parts] = {
-        "rows": PublishedRow.from_json,
-        "nodes": PublishedNode.from_json,
-        "gains": PublishedGain.from_json,
-        "fixed_work": PublishedWork.from_json,
-    }
 
     id: str
     standing: str

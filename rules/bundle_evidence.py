@@ -7,7 +7,8 @@ from pathlib import Path
 
 from rules.boards import Board
 from rules.bundle_format.events import Event
-from rules.bundle_format.records import Evidence, Json
+from rules.bundle_format.evidence import Evidence
+from rules.bundle_format.records import Json
 from rules.bundle_format.table import Table
 from rules.contract import RequestSet
 from rules.declarations.run import (

@@ -15,9 +15,9 @@ import numpy as np
 
 from rules.boards import find_board
 from rules.bundle import Bundle
+from rules.bundle_format.evidence import Evidence
 from rules.bundle_format.files import read_files
 from rules.bundle_format.load import read_evidence
-from rules.bundle_format.records import Evidence
 from rules.metrics.figures import Estimate, Headline, Percentiles, RunFigures
 from rules.metrics.run import as_defined, mean_clocks
 from rules.metrics.uncertainty.within_run import describe_epochs

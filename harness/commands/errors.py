@@ -13,14 +13,13 @@ from checker.terminal import UNWRITABLE, UnavailableError, UnwritableError, desc
 def report_errors() -> Iterator[None]:
     """Turn the errors of a run into messages and exit codes: 1 for a failure, 2 for wrong usage, 3
     for what this machine cannot do or write, 128 + N for signal N."""
+    from harness.errors import MachineError, MeterError, MeterNameError, PlanError
     from harness.host_load import HostLoadError
     from harness.interrupts import Interrupted
     from harness.power.caps.restore import RestoreError
     from harness.power.caps.watchdog import WatchdogError
     from harness.power.reading_process import SamplerError, SamplesUnwritable
-    from harness.power.source import MeterError, MeterNameError
     from harness.run.cluster import ClusterError
-    from harness.run.plan import MachineError, PlanError
     from harness.run.session import RunFailed, RunUnwritable
 
     try:

@@ -119,7 +119,7 @@ def image_inference(
 ) -> None:
     """Measure the inference energy of image models from timm: a ladder of batch sizes for each,
     and long windows at the two best ones. Writes a bundle to OUT."""
-    from harness.slurm import requeue
+    from harness.commands import requeue
     from harness.studies import command
     from harness.studies.plan import STUDY
     from harness.studies.planning import StudyRequest

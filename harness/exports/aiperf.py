@@ -6,8 +6,8 @@ tokens in mJ. Metrics that a bundle does not have are left out.
 
 import json
 
+from harness.errors import PlanError
 from harness.exports.run import ExportedRun
-from harness.run.plan import PlanError
 from rules.bundle_format.records import Json
 from rules.metrics.figures import Percentiles
 

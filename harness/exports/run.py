@@ -5,7 +5,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from checker.engine import judge
-from harness.run.plan import PlanError
+from harness.errors import PlanError
 from rules.bundle import Bundle
 from rules.bundle_format.files import read_files
 from rules.bundle_format.load import read_evidence

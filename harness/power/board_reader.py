@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-from harness.power.source import CounterApart, MeterError, PowerSource
+from harness.errors import MeterError
+from harness.power.source import CounterApart, PowerSource
 from rules.bundle_format.records import Reading
 
 REFRESH_NS = 100_000_000

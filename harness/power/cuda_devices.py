@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
-from harness.power.source import MeterError
+from harness.errors import MeterError
 
 CUDA_TIMEOUT_S = 60
 LIST_UUIDS = """

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Generic, TypeVar
 
-from harness.power.source import MeterError, MeterNameError
+from harness.errors import MeterError, MeterNameError
 
 Plugin = TypeVar("Plugin")
 

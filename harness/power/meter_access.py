@@ -14,9 +14,9 @@ from typing import Any
 
 from checker.command_line.config import ConfigError, find_user_directory, read_site_defaults
 from checker.command_line.toml_text import parse_toml
+from harness.errors import MeterError
 from harness.power.node_meter import MeterAccess
 from harness.power.nodes import node_meter_class
-from harness.power.source import MeterError
 
 METERS_VARIABLE = "WATTMARK_METERS"
 METERS_FILE = "meters.toml"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
-from harness.power.source import MeterError
+from harness.errors import MeterError
 from rules.bundle_format.records import FeedReading
 
 SECRET_TIMEOUT_S = 10.0

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from harness.errors import MeterError
 from harness.power.meter_access import read_access
 from harness.power.node_meter import NodeMeter
 from harness.power.nodes import open_node_meter
@@ -27,7 +28,6 @@ from harness.power.reading_process import (
     Send,
     run_loop,
 )
-from harness.power.source import MeterError
 from rules.bundle_format.records import NODE_SAMPLE_COLUMNS, Json, NodeSample
 from rules.declarations.system import MeterDeclaration
 

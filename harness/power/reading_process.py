@@ -16,9 +16,7 @@ import gc
 import json
 import os
 import select
-import subprocess
 import sys
-import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -28,7 +26,8 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol, Self, TypeVar
 
 from checker.terminal import describe_unwritable
-from harness.power.source import MeterError
+from harness.errors import MeterError
+from harness.json_child import ChildEnded, ChildSilent, JsonChild
 from harness.processes import choose_timeout_s
 from rules.bundle_format.records import Json
 
@@ -54,28 +53,12 @@ class ReadingProcess:
     """
 
     def __init__(self, module: str, settings: "DataclassInstance", name: str) -> None:
-        self._command = [sys.executable, "-m", module, json.dumps(asdict(settings))]
+        self._arguments = ["-m", module, json.dumps(asdict(settings))]
         self._name = name
-        self._process: subprocess.Popen[str] | None = None
-        self._answers: list[Json] = []
-        self._answer_arrived = threading.Condition()
-        self._listener: threading.Thread | None = None
+        self._child: JsonChild | None = None
 
     def __enter__(self) -> Self:
-        self._process = subprocess.Popen(
-            self._command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env={**os.environ, "PYTHONSAFEPATH": "1"},
-            start_new_session=True,  # Ctrl-C at the terminal is for the harness alone
-        )
-        assert self._process.stdout is not None
-        # A thread reads the answers, so that waiting for one has a time limit.
-        self._listener = threading.Thread(
-            target=self._listen, args=(self._process.stdout,), daemon=True
-        )
-        self._listener.start()
+        self._child = JsonChild(self._arguments, os.environ)
         try:
             # Do not start workers before the meter is known to work.
             self._receive("started")
@@ -85,19 +68,10 @@ class ReadingProcess:
         return self
 
     def __exit__(self, kind: type[BaseException] | None = None, *exception: object) -> None:
-        process = self._process
-        if process is None:
-            return
-        if process.stdin is not None:
-            with contextlib.suppress(OSError):  # it may have ended by itself
-                process.stdin.close()  # tells the process to write all rows and end
-        try:
-            # After an interrupt the wait is short, so that restoring the power limits begins in
-            # time.
-            process.wait(choose_timeout_s(kind, STOP_TIMEOUT_S))
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        if self._child is not None:
+            # The process first writes all rows. After an interrupt the wait is short, so that
+            # restoring the power limits begins in time.
+            self._child.close(choose_timeout_s(kind, STOP_TIMEOUT_S))
 
     def stop(self) -> Json:
         """Write all rows to disk and end. Returns the counts of the loop. Raises SamplerError."""
@@ -105,23 +79,22 @@ class ReadingProcess:
         return counts
 
     def _ask(self, command: Json, expected: str) -> Json:
-        assert self._process is not None and self._process.stdin is not None
-        try:
-            self._process.stdin.write(json.dumps(command) + "\n")
-            self._process.stdin.flush()
-        except OSError:
-            raise SamplerError(
-                f"{self._name} ended by itself with status {self._process.wait()}"
-            ) from None
+        assert self._child is not None
+        # The reason why a process has ended is among its answers.
+        with contextlib.suppress(ChildEnded):
+            self._child.send(command)
         return self._receive(expected)
 
     def _receive(self, expected: str) -> Json:
-        with self._answer_arrived:
-            # A condition variable may wake up without an answer.
-            while not self._answers:
-                if not self._answer_arrived.wait(STOP_TIMEOUT_S):
-                    raise SamplerError(f"{self._name} did not answer within {STOP_TIMEOUT_S:.0f} s")
-            answer = self._answers.pop(0)
+        assert self._child is not None
+        try:
+            answer: Json = self._child.receive(STOP_TIMEOUT_S)
+        except ChildSilent:
+            raise SamplerError(
+                f"{self._name} did not answer within {STOP_TIMEOUT_S:.0f} s"
+            ) from None
+        except ChildEnded as end:
+            raise SamplerError(f"{self._name} ended by itself with status {end.status}") from None
         if answer["kind"] == "unwritable":
             raise SamplesUnwritable(answer["reason"])
         if answer["kind"] != expected:
@@ -129,17 +102,6 @@ class ReadingProcess:
                 str(answer.get("reason", f"{self._name} said {answer['kind']}, not {expected}"))
             )
         return answer
-
-    def _listen(self, lines: IO[str]) -> None:
-        for line in lines:
-            with self._answer_arrived:
-                self._answers.append(json.loads(line))
-                self._answer_arrived.notify()
-        with self._answer_arrived:
-            self._answers.append(
-                {"kind": "ended", "reason": f"{self._name} ended by itself; its error is above"}
-            )
-            self._answer_arrived.notify()
 
 
 class Row(Protocol):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from harness.errors import MeterError
 from rules.bundle_format.records import Reading
 
 STATE_VARIABLE = "WATTMARK_STATE"
@@ -15,22 +16,6 @@ STATE_DIRECTORY = Path("/var/lib/wattmark")
 BOARD_DIRECTORY = Path("/run/wattmark")
 """Where runs register the boards whose limits they set. No variable changes it, because runs with
 different state directories can set limits on the same boards."""
-
-
-class MeterError(Exception):
-    """A meter cannot be used; the message says why and what to do."""
-
-
-class BoardsEndedError(MeterError):
-    """Simulated boards ended with their simulator, and their limits with them."""
-
-
-class MeterNameError(MeterError):
-    """The command line names a meter or simulated boards that do not exist."""
-
-
-class NotAllowedError(MeterError):
-    """This process may not change a setting of the accelerator; an administrator may."""
 
 
 @dataclass(frozen=True)

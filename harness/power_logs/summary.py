@@ -1,8 +1,7 @@
 """The figures of a power log, as text and as JSON."""
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -10,7 +9,9 @@ from harness.power_logs.checks import find_repeated_share
 from harness.power_logs.integrals import cumulate, integrate, sum_feeds
 from harness.power_logs.local_time import format_time
 from harness.power_logs.records import POWER, Interval, LogProblem, PowerLog
+from rules.bundle_format.records import Json
 from rules.bundle_format.table import Floats, Ints
+from rules.json_record import to_json
 
 _MINUTE_S = 60.0
 
@@ -64,9 +65,9 @@ class LogSummary:
     window: "Window | None"
     problems: tuple[LogProblem, ...]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> Json:
         """The object of the JSON output. Figures of all feeds together stand at the top."""
-        document = asdict(self)
+        document = to_json(self)
         total = document.pop("total") or dict.fromkeys(PowerFigures.__dataclass_fields__)
         return {**total, **document}
 

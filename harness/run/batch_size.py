@@ -5,7 +5,8 @@ from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
-from harness.run.plan import Plan, PlanError, TrialResult
+from harness.errors import PlanError
+from harness.run.plan import Plan, TrialResult
 from harness.run.progress import View
 from harness.run.run_directory import RunEvents
 from harness.run.workers.launch import make_workers

@@ -4,6 +4,7 @@ import csv
 from collections.abc import Sequence
 from pathlib import Path
 
+from harness.errors import MachineError, MeterError, PlanError
 from harness.power.caps.limits import (
     ABOUT_CAPS,
     ROUNDING_MW,
@@ -11,16 +12,8 @@ from harness.power.caps.limits import (
     format_limit,
     limit_to_restore,
 )
-from harness.power.source import (
-    CapControl,
-    ClockControl,
-    Device,
-    MeterError,
-    PowerSource,
-    Readback,
-    read_back,
-)
-from harness.run.plan import MachineError, Plan, PlanError
+from harness.power.source import CapControl, ClockControl, Device, PowerSource, Readback, read_back
+from harness.run.plan import Plan
 from rules.boards import CLOCK_TOLERANCE_MHZ
 from rules.checks.caps.sm_clock_not_kept import HIGHER_SHARE
 

@@ -14,10 +14,12 @@ from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import Any
 
+from harness.errors import PlanError
 from harness.power.rocm_devices import VISIBLE_VARIABLES
-from harness.run.plan import Plan, PlanError
+from harness.run.plan import Plan
 from harness.system import describe_environment
 from rules.bundle_format.records import Json
+from rules.json_record import from_json, to_json
 
 TIMEOUT_S = 300.0
 FAREWELL_TIMEOUT_S = 10.0
@@ -121,13 +123,6 @@ class NodePlan:
     """The accelerators of the node, which must differ from those of the others."""
     run_id: str
 
-    def to_json(self) -> Json:
-        return {"alike": self.settings, "uuids": self.uuids, "run_id": self.run_id}
-
-    @staticmethod
-    def from_json(message: Json) -> "NodePlan":
-        return NodePlan(message["alike"], message["uuids"], message["run_id"])
-
 
 def agree_on_run_id(plan: Plan, environment: Mapping[str, str], cluster: Cluster) -> str:
     """Exchange the plans of all nodes and return the run id of the head. `environment` has the
@@ -148,7 +143,7 @@ def agree_on_run_id(plan: Plan, environment: Mapping[str, str], cluster: Cluster
         plan.run_id,
     )
     node_plans = [
-        NodePlan.from_json(message) for message in cluster.exchange("plan", local_plan.to_json())
+        from_json(NodePlan, message) for message in cluster.exchange("plan", to_json(local_plan))
     ]
     head = node_plans[0]
     for node, node_plan in enumerate(node_plans):

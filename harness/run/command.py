@@ -12,11 +12,11 @@ from checker.engine import judge
 from checker.find import find_places
 from harness import interrupts
 from harness.checks import TargetError
+from harness.errors import MachineError, NotAllowedError, PlanError
 from harness.power.caps.apply import applied_cap
 from harness.power.caps.journal import BlockedError
 from harness.power.caps.limits import format_limit
 from harness.power.caps.restore import RestoreError
-from harness.power.source import NotAllowedError
 from harness.power.sources import source_class
 from harness.power.sources.simulated import SimulatedSource
 from harness.run import batch_size as batchsize
@@ -24,7 +24,7 @@ from harness.run import preflight, session
 from harness.run import run_directory as rundir
 from harness.run.cluster import Cluster, agree_on_run_id
 from harness.run.export import RunExport, parse_target
-from harness.run.plan import SWEEP_SUFFIX, MachineError, Plan, PlanError, RunRequest
+from harness.run.plan import SWEEP_SUFFIX, Plan, RunRequest
 from harness.run.planning import describe_job, find_implementation
 from harness.run.progress import View, announce
 from harness.run.run_directory import RunEvents

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
 
 from harness.power.request_clock import place_clocks
 from harness.run.export import parse_target
@@ -12,16 +11,12 @@ from harness.run.run_directory import read_texts, sort_batches
 from harness.run.workers.worker_events import WorkloadBuilt
 from harness.system import describe_environment, describe_system
 from rules import VERSION
-from rules.bundle_format.records import (
-    NODE_SAMPLES_FILE,
-    REQUESTS_FILE,
-    RESULT_FORMAT,
-    Evidence,
-    Json,
-)
+from rules.bundle_format.evidence import Evidence
+from rules.bundle_format.records import NODE_SAMPLES_FILE, REQUESTS_FILE, RESULT_FORMAT, Json
 from rules.bundle_format.table import BATCHES, SAMPLES
 from rules.declarations.run import RunDeclaration
 from rules.declarations.system import SystemDeclaration
+from rules.json_record import to_json
 from rules.metrics.energy import MetricsError
 from rules.metrics.figures_json import figures_to_json, idle_to_json
 from rules.metrics.idle import compute_idle_figures
@@ -49,7 +44,7 @@ def gather(plan: Plan, shares: Sequence[NodeShare], environment: Mapping[str, st
     system = describe_system(plan.system, [share.node for share in shares])
     node_samples = None
     if plan.node_meters:
-        result["node_sampling"] = [asdict(s) for share in shares for s in share.node_sampling]
+        result["node_sampling"] = [to_json(s) for share in shares for s in share.node_sampling]
         # A reader that was killed early has written nothing.
         if texts := [text for share in shares for text in share.node_samples if text]:
             node_samples = read_texts(NODE_SAMPLES_FILE, texts)
@@ -127,20 +122,20 @@ def _make_result(plan: Plan, shares: Sequence[NodeShare]) -> Json:
             "ticks": sum(share.sampling.ticks for share in shares),
             "missed": sum(share.sampling.missed for share in shares),
         },
-        "readbacks": [readback.to_json() for share in shares for readback in share.readbacks],
-        "clocks": [asdict(reading) for share in shares for reading in share.clocks],
+        "readbacks": [readback.to_entry() for share in shares for readback in share.readbacks],
+        "clocks": [to_json(reading) for share in shares for reading in share.clocks],
     }
     if plan.power_reading is not None:
         result["sampling"]["power_reading"] = plan.power_reading
     if plan.sweep is not None:
         result["sweep"] = plan.sweep
     if plan.reproduces is not None:
-        original = asdict(plan.reproduces)
+        original = to_json(plan.reproduces)
         result["reproduces"] = {k: v for k, v in original.items() if k != "boards"}
     if plan.job is not None:
-        result["slurm_job"] = asdict(plan.job)
+        result["slurm_job"] = to_json(plan.job)
     if head.tally is not None:
-        result["tally"] = asdict(head.tally)
+        result["tally"] = to_json(head.tally)
     return result
 
 
@@ -165,7 +160,6 @@ def _make_settings(
     plan: Plan, built: WorkloadBuilt, accelerators: int, batches_per_epoch: int
 ) -> Json:
     """Return `settings` of result.json; `built` is the event of rank 0."""
-    trials = plan.batch_search
     return {
         "accelerators": accelerators,
         "nodes": plan.nodes,
@@ -177,8 +171,8 @@ def _make_settings(
         "corpus_sha256": built.corpus_sha256,
         "weights": "seeded" if built.weights_sha256 is None else f"sha256:{built.weights_sha256}",
         "options": dict(plan.options),
-        "requests": None if plan.requests is None else asdict(plan.requests),
-        "batch_search": None if trials is None else [asdict(trial) for trial in trials],
+        "requests": to_json(plan.requests),
+        "batch_search": to_json(plan.batch_search),
         **({"host_load": plan.host_load} if plan.host_load else {}),
         **({"export": parse_target(plan.export).kind} if plan.export else {}),
     }

@@ -17,8 +17,9 @@ from typing import Any, Self
 
 from harness import interrupts
 from harness.checks import Check, StackError
+from harness.errors import MachineError, PlanError
 from harness.power.sampler import LatestReading
-from harness.run.plan import MachineError, Plan, PlanError
+from harness.run.plan import Plan
 from harness.run.progress import View
 
 HTTP, TEXT_FILE = "prometheus", "textfile"

@@ -2,8 +2,8 @@
 the head."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
+from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 
 from harness.power.node_reader import MeterSampling
@@ -12,19 +12,14 @@ from harness.power.source import Readback
 from harness.run.plan import Plan
 from harness.run.run_directory import LOG_FILE, read_recorded_events
 from harness.run.workers.load_generator import RequestTally
-from harness.run.workers.worker_events import (
-    WorkloadBuilt,
-    worker_event_from_json,
-    worker_event_to_json,
-)
+from harness.run.workers.worker_events import WorkloadBuilt
 from harness.system import NodeDescription, describe_node
-from rules.bundle_format.events import Event, event_from_json, event_to_json
-from rules.bundle_format.records import (
-    Json,
-)
+from rules.bundle_format.events import Event
+from rules.bundle_format.records import Json
+from rules.json_record import to_json
 
 DATE = "%Y-%m-%dT%H:%M:%SZ"
-"""Format of the times in result.json and between nodes: UTC, whole seconds."""
+"""Format of the times in result.json: UTC, whole seconds."""
 
 
 @dataclass(frozen=True)
@@ -45,15 +40,9 @@ class BoardReadback:
     """UUID."""
     readback: Readback
 
-    def to_json(self) -> Json:
+    def to_entry(self) -> Json:
         """Return the entry of `readbacks` in result.json."""
-        return {"when": self.when, "accelerator": self.accelerator, **asdict(self.readback)}
-
-    @staticmethod
-    def from_json(entry: Json) -> "BoardReadback":
-        """Return the readback that `to_json` made the entry of."""
-        values = dict(entry)
-        return BoardReadback(values.pop("when"), values.pop("accelerator"), Readback(**values))
+        return {"when": self.when, "accelerator": self.accelerator, **to_json(self.readback)}
 
 
 @dataclass(frozen=True)
@@ -122,57 +111,6 @@ class NodeShare:
     losses: tuple[list[float | None], ...]
     """Of every step of the node's first rank, one list for each epoch; None where not finite."""
     tally: RequestTally | None
-
-    def to_json(self) -> Json:
-        """Return the share as the JSON object that a node sends to the head."""
-        return {
-            "node": self.node.to_json(),
-            "built": [worker_event_to_json(event) for event in self.built],
-            "readbacks": [readback.to_json() for readback in self.readbacks],
-            "found_mw": None if self.found_mw is None else dict(self.found_mw),
-            "found_state": dict(self.found_state),
-            "sampling": asdict(self.sampling),
-            "samples": self.samples,
-            "unused_samples": self.unused_samples,
-            "node_sampling": [asdict(sampling) for sampling in self.node_sampling],
-            "node_samples": list(self.node_samples),
-            "batches": list(self.batches),
-            "requests": list(self.requests),
-            "events": [event_to_json(event) for event in self.events],
-            "log": self.log,
-            "clocks": [asdict(reading) for reading in self.clocks],
-            "started_at": self.started_at.strftime(DATE),
-            "ended_at": self.ended_at.strftime(DATE),
-            "batches_per_epoch": self.batches_per_epoch,
-            "losses": list(self.losses),
-            "tally": None if self.tally is None else asdict(self.tally),
-        }
-
-    @staticmethod
-    def from_json(message: Json) -> "NodeShare":
-        """Return the share that `to_json` made the message of. Times lose their microseconds."""
-        built = [worker_event_from_json(event) for event in message["built"]]
-        parsed = {
-            "node": NodeDescription.from_json(message["node"]),
-            "built": tuple(event for event in built if isinstance(event, WorkloadBuilt)),
-            "readbacks": tuple(map(BoardReadback.from_json, message["readbacks"])),
-            "sampling": SamplingCounts(**message["sampling"]),
-            "node_sampling": tuple(MeterSampling(**entry) for entry in message["node_sampling"]),
-            "node_samples": tuple(message["node_samples"]),
-            "batches": tuple(message["batches"]),
-            "requests": tuple(message["requests"]),
-            "events": tuple(map(event_from_json, message["events"])),
-            "clocks": tuple(ClockReading(**reading) for reading in message["clocks"]),
-            "started_at": _parse_time(message["started_at"]),
-            "ended_at": _parse_time(message["ended_at"]),
-            "losses": tuple(message["losses"]),
-            "tally": None if message["tally"] is None else RequestTally(**message["tally"]),
-        }
-        return NodeShare(**{**message, **parsed})
-
-
-def _parse_time(text: str) -> datetime:
-    return datetime.strptime(text, DATE).replace(tzinfo=UTC)
 
 
 def collect_share(plan: Plan, directory: Path, measurements: Measurements) -> NodeShare:

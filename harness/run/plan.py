@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
+from harness.errors import PlanError
+from harness.meter_tables import parse_meters
 from harness.power.source import Device
 from harness.slurm.job import SlurmJob
 from rules.boards import SIMULATED_PREFIX
@@ -17,6 +19,7 @@ from rules.bundle_format.seal import write_durable
 from rules.contract import RequestSet
 from rules.declarations.run import RunDeclaration
 from rules.declarations.system import MeterDeclaration, SystemDeclaration
+from rules.json_record import from_json
 from rules.workloads import workloads
 
 PLAN_FILE = "plan.json"
@@ -33,25 +36,9 @@ def is_control(workload: str) -> bool:
     return workload in workloads() and workloads()[workload].is_control
 
 
-class PlanError(Exception):
-    """The requested run is not possible. The message says why and what to do."""
-
-
-class MachineError(PlanError):
-    """This machine cannot carry out the run before something on it changes."""
-
-
 def get_node_name(node: int) -> str:
     """The name of the node with this number in a bundle, which has no host names."""
     return f"node{node}"
-
-
-def parse_meters(description: Json) -> tuple[MeterDeclaration, ...]:
-    """The node meters in the description of a system."""
-    return tuple(
-        MeterDeclaration.from_json(f"/meters/{i}", entry)
-        for i, entry in enumerate(description.get("meters", ()))
-    )
 
 
 @dataclass(frozen=True)
@@ -304,7 +291,7 @@ class Plan:
                 reproduces=None
                 if reproduces is None
                 else OriginalReference(**{**reproduces, "boards": tuple(reproduces["boards"])}),
-                job=None if job is None else SlurmJob.from_json(job),
+                job=None if job is None else from_json(SlurmJob, job),
             )
         except FileNotFoundError:
             advice = (

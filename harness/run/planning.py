@@ -8,11 +8,12 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from harness.errors import PlanError
 from harness.host_load import choose_program
 from harness.power.meter_access import find_access_file
 from harness.power.sources import source_class
 from harness.run.export import parse_target
-from harness.run.plan import SIMULATED_WORK, Machine, Original, Plan, PlanError, RunRequest
+from harness.run.plan import SIMULATED_WORK, Machine, Original, Plan, RunRequest
 from harness.run.settings import hash_named_file
 from harness.simulation import work as simulated_work
 from harness.slurm.job import SlurmJob, SlurmJobError, read_job

@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from harness.checks import Check, check_packages, check_plan, check_target
+from harness.checks import Check, check_packages, check_target
+from harness.errors import MachineError, MeterError, NotAllowedError, PlanError
 from harness.meter_checks import check_node_meters
+from harness.meter_tables import parse_meters
 from harness.power.caps.apply import explain_refusal
 from harness.power.caps.journal import GRACE_S, refuse_any_limits
 from harness.power.caps.lifetime import warn_of_state_directory
@@ -18,20 +20,13 @@ from harness.power.caps.limits import (
     describe_settings,
 )
 from harness.power.caps.registry import refuse_foreign_limits
-from harness.power.source import (
-    Device,
-    MeterError,
-    NotAllowedError,
-    PowerSource,
-    Readback,
-    find_unused_boards,
-    read_back,
-)
+from harness.power.source import Device, PowerSource, Readback, find_unused_boards, read_back
 from harness.power.sources import measuring_meters, open_source
 from harness.run.board_settings import check_sm_clock, determine_cap, find_states_to_change
 from harness.run.cluster import parse_address
 from harness.run.export import check_export, parse_target
-from harness.run.plan import Machine, MachineError, Plan, PlanError, RunRequest
+from harness.run.plan import Machine, Plan, RunRequest, get_node_name
+from harness.run.plan_checks import check_plan
 from harness.run.planning import check_options, find_workload, make_plan
 from harness.simulation.board_models import parse_argument
 from harness.simulation.throughput_model import find_curve, name_figures
@@ -162,10 +157,14 @@ class Preflight:
         yield (
             "node meters",
             ("system.toml",),
-            lambda: check_node_meters(self._description, request),
+            self._check_node_meters,
         )
         yield "right to set caps", ("meter",), self.check_right
         yield "plan", ("options", "export", "system.toml", "meter"), self._make_plan
+
+    def _check_node_meters(self) -> Check | None:
+        meters, request = parse_meters(self._description or {}), self.run_request
+        return check_node_meters(meters, request.meters, get_node_name(request.node))
 
     def find_errors(self) -> Iterator[Exception]:
         """Make the checks, and yield the errors of those that fail."""

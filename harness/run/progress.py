@@ -19,10 +19,10 @@ from rich.progress import (
 )
 
 from checker.terminal import UnwritableError, describe_unwritable
-from harness.checks import check_plan
 from harness.power.caps.apply import warn_before_caps
 from harness.power.caps.limits import describe_settings
 from harness.run.plan import Plan
+from harness.run.plan_checks import check_plan
 from rules.bundle_format.records import Json
 from rules.declarations.run import RunDeclaration
 from rules.finding import format_count

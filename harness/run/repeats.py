@@ -11,8 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from checker.engine import judge
+from harness.errors import PlanError
 from harness.run import command
-from harness.run.plan import Plan, PlanError, RunRequest
+from harness.run.plan import Plan, RunRequest
 from harness.run.run_directory import STATE_FILE
 from harness.run.settings import describe_plan, describe_run
 from rules.bundle_format.records import Json

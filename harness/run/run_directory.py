@@ -17,8 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from harness.errors import PlanError
 from harness.interrupts import Interrupted
-from harness.run.plan import PLAN_FILE, Plan, PlanError
+from harness.run.plan import PLAN_FILE, Plan
 from rules.bundle_format.csv_table import read_table
 from rules.bundle_format.events import (
     AttemptEnded,

@@ -13,6 +13,7 @@ from harness import interrupts
 from harness.host_load import HostLoad
 from harness.power.reading_process import SamplerError
 from harness.power.sampler import SAMPLES_FILE, UNUSED_DIRECTORY, Sampler, Settings
+from harness.power.source import Readback
 from harness.processes import Workers, list_descendants
 from harness.run.board_settings import check_locked_clock
 from harness.run.cluster import Cluster
@@ -57,6 +58,7 @@ from rules.bundle_format.events import (
     RankBuilt,
     WorkersEnded,
 )
+from rules.json_record import from_json, to_json
 from rules.metrics import run as metrics
 from rules.metrics.idle import BARE, BUILD, RESIDENT, START_UP
 from rules.protocol import CURRENT
@@ -107,7 +109,7 @@ def run(
     events.end_attempt()
     share = collect_share(plan, directory, attempt.measurements)
     if cluster and plan.node > 0:
-        cluster.send("share", share.to_json())
+        cluster.send("share", to_json(share))
         # The head confirms the bundle. Until then the files of this node must stay.
         cluster.receive("bundle", 0)
         cluster.finish_exchange()
@@ -115,7 +117,9 @@ def run(
     shares = [share]
     if cluster:
         shares += [
-            NodeShare.from_json(cluster.receive("share", node)) for node in range(1, plan.nodes)
+            # All nodes run the same code, so the shares have the form of this one.
+            from_json(NodeShare, cluster.receive("share", node), is_validated=True)
+            for node in range(1, plan.nodes)
         ]
     # The measurement is complete, and writing it takes a second. A signal takes effect afterwards.
     with interrupts.defer_signals():
@@ -379,7 +383,7 @@ class Attempt:
         # Some libraries list every process that has a board open, the harness too.
         run_pids = [os.getpid(), *list_descendants(self._pids.values())]
         for state in sampler.readback(run_pids):
-            board = BoardReadback.from_json({"when": when, **state})
+            board = BoardReadback(when, state.pop("accelerator"), Readback(**state))
             self.measurements.readbacks.append(board)
             self._events.add(
                 LimitsReadBack,

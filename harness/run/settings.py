@@ -4,7 +4,8 @@ them."""
 from collections.abc import Iterator
 from dataclasses import asdict
 
-from harness.run.plan import Plan, PlanError
+from harness.errors import PlanError
+from harness.run.plan import Plan
 from rules.declarations.run import RunDeclaration
 from rules.declarations.system import EnvironmentDeclaration
 from rules.input_hash import hash_input

@@ -16,7 +16,8 @@ from rich.markup import escape
 from rich.table import Table
 
 from checker.terminal import describe_unwritable
-from harness.power.source import Device, MeterError, PowerSource, read_back
+from harness.errors import MeterError
+from harness.power.source import Device, PowerSource, read_back
 from harness.power.sources import measuring_meters, open_source
 from harness.power.sources.simulated import SimulatedSource
 from harness.run.workers.launch import make_board_environment

@@ -7,20 +7,24 @@ answers with the list of the pulses as they were. A simulated board is switched 
 
 import json
 import os
-import subprocess
 import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
-from harness.power.source import MeterError
+from harness.errors import MeterError
+from harness.json_child import ChildEnded, ChildSilent, JsonChild
 from harness.power.sources.simulated import SimulatedSource
 
 Pulse = tuple[int, int]
 """Start and end in ns of the node's monotonic clock."""
 BLOCK_BYTES = 256 * 2**20
 """Of each of the two tensors. One operation takes a fraction of a millisecond on a GPU."""
+START_TIMEOUT_S = 300.0
+"""The longest time to import torch and to open the board."""
+ANSWER_TIMEOUT_S = 60.0
+"""The longest time from the end of the last pulse to the answer."""
 SPIN_NS = 500_000
 """The last part of a wait, in which the process does not sleep, because sleeping is late."""
 
@@ -77,46 +81,55 @@ class ComputingLoad(Load):
     `torch_device` of that process."""
 
     def __init__(self, environment: Mapping[str, str], torch_device: str) -> None:
-        self._environment = {**os.environ, **environment, "PYTHONSAFEPATH": "1"}
-        self._command = [sys.executable, "-m", "harness.sensor.load", torch_device]
-        self._process: subprocess.Popen[str] | None = None
+        self._environment = {**os.environ, **environment}
+        self._torch_device = torch_device
+        self._child: JsonChild | None = None
+        self._end_ns = 0
+        """When the last pulse of the series is to end."""
 
     def __enter__(self) -> Self:
-        self._process = subprocess.Popen(
-            self._command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env=self._environment,
-            start_new_session=True,  # Ctrl-C at the terminal is for the harness alone
-        )
-        self._read_answer()
+        arguments = ["-m", "harness.sensor.load", self._torch_device]
+        self._child = JsonChild(arguments, self._environment)
+        try:
+            self._receive(START_TIMEOUT_S)
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *exception: object) -> None:
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
+        if self._child is not None:
+            self._child.kill()
 
     def play(self, pulses: Sequence[Pulse]) -> None:
-        assert self._process is not None and self._process.stdin is not None
+        assert self._child is not None
+        self._end_ns = max((end_ns for _, end_ns in pulses), default=0)
         try:
-            self._process.stdin.write(json.dumps(pulses) + "\n")
-            self._process.stdin.flush()
-        except OSError:
-            self._read_answer()
+            self._child.send(pulses)
+        except ChildEnded as end:
+            raise _make_error(end) from None
 
     def finish(self) -> list[Pulse]:
-        return [(start_ns, end_ns) for start_ns, end_ns in self._read_answer()]
+        left_s = max(0, self._end_ns - time.monotonic_ns()) / 1e9
+        return [(start_ns, end_ns) for start_ns, end_ns in self._receive(left_s + ANSWER_TIMEOUT_S)]
 
-    def _read_answer(self) -> Any:
-        assert self._process is not None and self._process.stdout is not None
-        if not (line := self._process.stdout.readline()):
+    def _receive(self, timeout_s: float) -> Any:
+        assert self._child is not None
+        try:
+            return self._child.receive(timeout_s)
+        except ChildSilent:
             raise MeterError(
-                "the process that loads the board has ended with status "
-                f"{self._process.wait()}; its error is above"
-            )
-        return json.loads(line)
+                f"the process that loads the board did not answer within {timeout_s:.0f} s; see "
+                "whether other processes use the board or its driver hangs, and try again"
+            ) from None
+        except ChildEnded as end:
+            raise _make_error(end) from None
+
+
+def _make_error(end: ChildEnded) -> MeterError:
+    return MeterError(
+        f"the process that loads the board has ended with status {end.status}; its error is above"
+    )
 
 
 def main() -> None:

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from harness.power.source import CounterApart, MeterError, PowerSource
+from harness.errors import MeterError
+from harness.power.source import CounterApart, PowerSource
 from harness.sensor.load import Load, Pulse
 from harness.sensor.stages import Stage
 from rules.bundle_format.records import Reading

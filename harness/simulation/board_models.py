@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from harness.power.source import MeterNameError
+from harness.errors import MeterNameError
 from harness.simulation.sensor import SENSOR_SETTINGS
 
 FAULTS: Mapping[str, float | None] = {

@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from harness.power.source import Device, MeterError, Readback
+from harness.errors import MeterError
 from harness.simulation.board_models import parse_argument
 from harness.simulation.board_state import (
     COUNTER_START_J,
@@ -102,8 +102,11 @@ class Boards:
         """Return the argument, the first power state, and the fields of `Device` of each board."""
         name, max_w = SIMULATED_PREFIX + self.model.name, self.model.max_w
         devices = [
-            asdict(Device(u, name, "simulated", MEMORY_BYTES, max_power_w=max_w))
-            for u in self._boards
+            {
+                **{"uuid": uuid, "name": name, "vendor": "simulated"},
+                **{"memory_bytes": MEMORY_BYTES, "max_power_w": max_w},
+            }
+            for uuid in self._boards
         ]
         return {"argument": self.argument, "state": self.model.states[0], "devices": devices}
 
@@ -174,21 +177,14 @@ class Boards:
         """Return the fields of `Readback`, all None for a board that has vanished."""
         board = self._get_board(uuid)
         if self._has_begun("vanish", board, self._clock()):
-            return asdict(Readback())
+            return {}
         cap_mw = round(1e3 * board.cap_w)
-        return asdict(
-            Readback(
-                min_mw=round(1e3 * self.model.min_w),
-                max_mw=round(1e3 * self.model.max_w),
-                default_mw=round(1e3 * self.model.max_w),
-                requested_mw=cap_mw,
-                enforced_mw=cap_mw,
-                foreign_processes=0,
-                mig=False,
-                ecc_uncorrected=0,
-                ecc_corrected=0,
-            )
-        )
+        max_mw = round(1e3 * self.model.max_w)
+        return {
+            **{"min_mw": round(1e3 * self.model.min_w), "max_mw": max_mw, "default_mw": max_mw},
+            **{"requested_mw": cap_mw, "enforced_mw": cap_mw, "foreign_processes": 0},
+            **{"mig": False, "ecc_uncorrected": 0, "ecc_corrected": 0},
+        }
 
     def set_cap(self, uuid: str, cap_mw: int) -> None:
         """Accept a cap within the limits. With the fault `disobey` it is not enforced."""

@@ -3,7 +3,7 @@
 import os
 from dataclasses import dataclass
 
-from harness.power.source import MeterError
+from harness.errors import MeterError
 from harness.simulation.server import VARIABLE, Client
 
 

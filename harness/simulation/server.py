@@ -23,7 +23,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from harness.power.source import BoardsEndedError, MeterError
+from harness.errors import BoardsEndedError, MeterError
+from harness.json_child import ChildEnded, ChildSilent, JsonChild
 from harness.processes import die_with_parent
 from harness.simulation.board_models import parse_argument
 from harness.simulation.boards import Boards
@@ -127,22 +128,20 @@ def run_simulator(argument: str) -> Iterator[Path]:
 def start(argument: str, path: str) -> subprocess.Popen[str]:
     """Start a simulator that listens at `path` and ends with this process. Raises MeterError if it
     does not start."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "harness.simulation.server", argument, path, str(os.getpid())],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONSAFEPATH": "1"},
-        start_new_session=True,  # only the harness receives Ctrl-C at the terminal
+    child = JsonChild(
+        ["-m", "harness.simulation.server", argument, path, str(os.getpid())], os.environ
     )
-    assert process.stdout is not None
-    with process.stdout as lines:
+    try:
         # Wait for this line, because a client that connects earlier is refused.
-        if (line := lines.readline()) != "ready\n":
-            process.kill()
-            process.wait()
-            raise MeterError(f"the simulator did not start: {line.strip() or 'its error is above'}")
-    return process
+        answer = child.receive(TIMEOUT_S)
+    except ChildEnded:
+        answer = "its error is above"
+    except ChildSilent:
+        answer = f"it did not answer within {TIMEOUT_S:.0f} s; free the node from other work"
+    if answer != "ready":
+        child.kill()
+        raise MeterError(f"the simulator did not start: {answer}")
+    return child.process
 
 
 class _Server:

@@ -17,7 +17,7 @@ from itertools import pairwise
 from operator import attrgetter
 from pathlib import Path
 
-from harness.power.source import MeterNameError
+from harness.errors import MeterNameError
 from rules.boards import find_board
 from rules.workloads import Workload, workloads
 

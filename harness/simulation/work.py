@@ -14,7 +14,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 
-from harness.power.source import MeterError
+from harness.errors import MeterError
 from harness.simulation.server import VARIABLE, Client
 from harness.simulation.throughput_model import CONTROL_FIT, load_fit, name_figures
 from rules.contract import Built, Job, Load, Progress, Recorder, Request

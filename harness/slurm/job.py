@@ -4,7 +4,6 @@ import re
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 SITE_CAP_VARIABLE = "WATTMARK_SITE_CAP_W"
 """Set by a site, for example in its task prolog, to the cap in W that it has set for the job."""
@@ -62,18 +61,6 @@ class SlurmJob:
 
     def __str__(self) -> str:
         return f"job {self.id}" + ("" if self.step is None else f", step {self.step},")
-
-    @staticmethod
-    def from_json(record: Mapping[str, Any]) -> "SlurmJob":
-        """Return the job that `dataclasses.asdict` made the record of."""
-        site_cap, energy = record["site_cap"], record.get("energy")
-        return SlurmJob(
-            **{
-                **record,
-                "site_cap": None if site_cap is None else SiteCap(**site_cap),
-                "energy": None if energy is None else JobEnergy(**energy),
-            }
-        )
 
     def is_same_step(self, job_id: str, step: str | None) -> bool:
         """Whether `job_id` and `step` name this step. A requeued job has the same numbers."""

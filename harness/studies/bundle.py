@@ -15,6 +15,7 @@ from harness.studies.state import Outcome, StudyState, parse_work
 from harness.studies.study_directory import LOG_FILE, SessionDirectory
 from harness.system import NodeDescription, describe_system
 from rules import VERSION
+from rules.bundle_format.evidence import StudyEvidence
 from rules.bundle_format.records import TEXT_COLUMNS, Json
 from rules.bundle_format.study_records import (
     POINT_COLUMNS,
@@ -22,10 +23,10 @@ from rules.bundle_format.study_records import (
     STUDY_FORMAT,
     Point,
     PointPart,
-    StudyEvidence,
 )
 from rules.bundle_format.study_write import build_part_table, build_point_table
 from rules.bundle_format.table import Table, join_tables
+from rules.json_record import from_json, to_json
 from rules.protocol import CURRENT
 from rules.studies.accuracy import AccuracyTable
 from rules.studies.bundle import StudyBundle
@@ -80,7 +81,7 @@ def gather_study(
         "seed": plan.seed,
         "started_at": min(session["started_at"] for session in sessions),
         "ended_at": max(session["ended_at"] for session in sessions),
-        "settings": plan.settings.to_json(),
+        "settings": to_json(plan.settings),
         "implementation": {"name": plan.implementation, "sha256": plan.implementation_sha256},
         "accuracy": {"sha256": plan.accuracy_sha256},
         "work": [{**asdict(entry), **asdict(outcome)} for entry, outcome in work],
@@ -89,7 +90,7 @@ def gather_study(
     }
     evidence = StudyEvidence(
         study,
-        describe_system(plan.system, [NodeDescription.from_json(node) for node in nodes]),
+        describe_system(plan.system, [from_json(NodeDescription, node) for node in nodes]),
         environment,
         join_tables(samples, list_common_columns(samples)),
         join_tables(point_tables, POINT_COLUMNS),
@@ -206,7 +207,7 @@ def _describe_session(
     if record.implementation_sha256 != implementation_sha256:
         versions["implementation"] = record.implementation_sha256
     git = record.environment["git"]
-    job = {} if plan.job is None else {"slurm_job": asdict(plan.job)}
+    job = {} if plan.job is None else {"slurm_job": to_json(plan.job)}
     return {
         "session": plan.number,
         "node": plan.node_name,

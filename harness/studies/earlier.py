@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from checker.engine import judge
-from harness.run.plan import Machine, MachineError, PlanError, RunRequest
+from harness.errors import MachineError, PlanError
+from harness.run.plan import Machine, RunRequest
 from harness.run.run_directory import hold_directory
 from harness.studies.plan import (
     REFERENCE_MODELS,
@@ -19,9 +20,11 @@ from harness.studies.planning import SMOKE_ANCHOR, StudyRequest, split_names
 from harness.studies.state import StudyState, load_base, load_state, parse_work
 from harness.studies.study_directory import BASE_DIRECTORY
 from harness.system import DESCRIPTION, hash_source
+from rules.bundle_format.evidence import StudyEvidence
 from rules.bundle_format.records import Json
-from rules.bundle_format.study_records import STUDY_FILE, StudyEvidence
+from rules.bundle_format.study_records import STUDY_FILE
 from rules.finding import Severity
+from rules.json_record import from_json
 from rules.registry import is_form_finding
 from rules.studies.order import order_work
 
@@ -157,7 +160,7 @@ def _plan_continuation(path: Path, evidence: StudyEvidence) -> StudyPlan:
     return StudyPlan(
         study_id=study["study_id"],
         seed=study["seed"],
-        settings=StudySettings.from_json(study["settings"]),
+        settings=from_json(StudySettings, study["settings"], is_validated=True),
         # A bundle lists the entries by session. The next session measures all in the order of the
         # seed.
         work=tuple(order_work(map(parse_work, study["work"]), study["seed"])),

@@ -7,12 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from rules.bundle_format.study_records import (
-    ANCHOR,
-    POINT_COLUMNS,
-    STUDY_BATCH_COLUMNS,
-    StudyEvidence,
-)
+from rules.bundle_format.evidence import StudyEvidence
+from rules.bundle_format.study_records import ANCHOR, POINT_COLUMNS, STUDY_BATCH_COLUMNS
 from rules.bundle_format.table import Table, join_tables
 from rules.studies.bundle import StudyBundle
 from rules.studies.declaration import NOT_REACHED

@@ -7,11 +7,13 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
 
+from harness.errors import PlanError
 from harness.power.source import Device
-from harness.run.plan import Machine, PlanError
+from harness.run.plan import Machine
 from harness.slurm.job import SlurmJob
 from rules.bundle_format.records import Json
 from rules.bundle_format.seal import write_durable
+from rules.json_record import from_json, to_json
 from rules.protocol import STUDY_V1_0, STUDY_V1_1
 from rules.studies.ladder import LadderLimits
 from rules.study_contract import ModelJob
@@ -83,17 +85,6 @@ class StudySettings:
         """How long idle power is measured before a session."""
         return self.long_s
 
-    def to_json(self) -> Json:
-        """Return `settings` of study.json."""
-        lists = {"engines": list(self.engines), "precisions": list(self.precisions)}
-        return {**asdict(self), **lists}
-
-    @staticmethod
-    def from_json(document: Json) -> "StudySettings":
-        """Return the settings that `to_json` made the object of. Raises KeyError or TypeError."""
-        lists = {name: tuple(document[name]) for name in ("engines", "precisions")}
-        return StudySettings(**{**document, **lists, "anchor": Anchor(**document["anchor"])})
-
 
 @dataclass(frozen=True)
 class StudyPlan:
@@ -140,27 +131,22 @@ class StudyPlan:
 
     def save(self, directory: Path) -> None:
         """Write the plan to `directory`. Raises OSError."""
-        document = {**asdict(self), "settings": self.settings.to_json()}
-        write_durable(directory / PLAN_FILE, (json.dumps(document, indent=1) + "\n").encode())
+        text = json.dumps(to_json(self), indent=1) + "\n"
+        write_durable(directory / PLAN_FILE, text.encode())
 
     @staticmethod
     def load(directory: Path) -> "StudyPlan":
         """Read the plan in `directory`. Raises PlanError if there is none or it cannot be read."""
         path = directory / PLAN_FILE
         try:
-            document = json.loads(path.read_text())
-            settings = StudySettings.from_json(document["settings"])
-            work = tuple(StudyEntry(**entry) for entry in document["work"])
-            selected = tuple(StudyEntry(**entry) for entry in document.get("selected", []))
-            entries = {"work": work, "selected": selected}
-            return StudyPlan(**{**document, "settings": settings, **entries})
+            return from_json(StudyPlan, json.loads(path.read_text()))
         except FileNotFoundError:
             raise PlanError(
                 f"{directory}: no plan of a study there; --resume takes the directory "
                 ".STUDY_ID.running of an unfinished study, or the bundle of a finished one"
             ) from None
         # Another version of wattmark may have written the plan with other fields.
-        except (OSError, ValueError, TypeError, KeyError) as error:
+        except (OSError, ValueError) as error:
             raise PlanError(f"{path}: the plan of the study cannot be read ({error})") from None
 
 
@@ -217,20 +203,6 @@ class SessionPlan:
             job=job,
         )
 
-    @staticmethod
-    def from_json(document: Json) -> "SessionPlan":
-        """Return the plan that `asdict` made the object of. Raises TypeError or KeyError."""
-        devices = tuple(Device(**device) for device in document["devices"])
-        # Sessions of earlier versions have no job.
-        job = document.get("job")
-        return SessionPlan(
-            **{
-                **document,
-                "devices": devices,
-                "job": None if job is None else SlurmJob.from_json(job),
-            }
-        )
-
 
 @dataclass(frozen=True)
 class BoardIdle:
@@ -264,26 +236,3 @@ class SessionRecord:
     method: str = STUDY_V1_0.version
     """Version of the method. Sessions that an earlier version of wattmark measured do not name
     theirs."""
-
-    def to_json(self) -> Json:
-        """Return the session as JSON object."""
-        times = {
-            name: None if time is None else time.isoformat()
-            for name, time in (("started_at", self.started_at), ("ended_at", self.ended_at))
-        }
-        return {**asdict(self), **times}
-
-    @staticmethod
-    def from_json(document: Json) -> "SessionRecord":
-        """Return the session that `to_json` made the object of. Raises TypeError, KeyError or
-        ValueError."""
-        ended_at = document["ended_at"]
-        parsed = {
-            "plan": SessionPlan.from_json(document["plan"]),
-            "started_at": datetime.fromisoformat(document["started_at"]),
-            "ended_at": None if ended_at is None else datetime.fromisoformat(ended_at),
-            "clocks": tuple(document["clocks"]),
-            "readbacks": tuple(document["readbacks"]),
-            "idle": {uuid: BoardIdle(**idle) for uuid, idle in document["idle"].items()},
-        }
-        return SessionRecord(**{**document, **parsed})

@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from harness.run.plan import Machine, PlanError, RunRequest
+from harness.errors import PlanError
+from harness.run.plan import Machine, RunRequest
 from harness.studies.boards.worker_process import COMPILING_ENGINES
 from harness.studies.plan import (
     METHOD,

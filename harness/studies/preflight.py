@@ -13,8 +13,8 @@ from harness.checks import (
     check_signing,
     check_target,
 )
+from harness.errors import PlanError
 from harness.run import preflight
-from harness.run.plan import PlanError
 from harness.studies.earlier import EarlierStudy
 from harness.studies.plan import SIMULATED_MODELS, StudyEntry, StudyPlan, StudySettings
 from harness.studies.planning import (

@@ -1,7 +1,7 @@
 """The records of finished entries of a study. Each is a file in the directory of its session."""
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from harness.studies.plan import StudyEntry
 from rules.bundle_format.records import Json
@@ -78,26 +78,6 @@ class EntryRecord:
     def has_failed(self) -> bool:
         """Whether its worker died, and the entry can be tried again."""
         return self.reason is not None and self.reason.startswith(FAILED_PREFIX)
-
-    def to_json(self) -> Json:
-        """Return the record as JSON object."""
-        return asdict(self)
-
-    @staticmethod
-    def from_json(document: Json) -> "EntryRecord":
-        """Return the record that `to_json` made the object of. Raises TypeError or KeyError."""
-        facts = document["facts"]
-        parsed = {
-            "entry": StudyEntry(**document["entry"]),
-            "facts": None if facts is None else ModelFacts(**facts),
-            "points": tuple(_parse_point(point) for point in document["points"]),
-        }
-        return EntryRecord(**{**document, **parsed})
-
-
-def _parse_point(document: Json) -> MeasuredPoint:
-    parts = tuple(PartWindow(**part) for part in document["parts"])
-    return MeasuredPoint(**{**document, "parts": parts})
 
 
 def find_best(points: Iterable[MeasuredPoint]) -> MeasuredPoint:

@@ -9,7 +9,7 @@ from statistics import fmean
 
 import numpy as np
 
-from harness.run.plan import PlanError
+from harness.errors import PlanError
 from harness.studies.models_to_repeat import drop_models_to_repeat
 from harness.studies.plan import StudyEntry, StudyPlan
 from harness.studies.records import FAILED_PREFIX, EntryRecord
@@ -18,10 +18,11 @@ from harness.studies.study_directory import (
     SessionDirectory,
     list_sessions,
 )
+from rules.bundle_format.evidence import StudyEvidence
 from rules.bundle_format.files import read_files
 from rules.bundle_format.records import Json
 from rules.bundle_format.study_load import read_study
-from rules.bundle_format.study_records import ANCHOR, StudyEvidence
+from rules.bundle_format.study_records import ANCHOR
 from rules.studies.declaration import MEASURED, NOT_REACHED
 
 

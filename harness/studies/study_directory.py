@@ -19,12 +19,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from harness.errors import PlanError
 from harness.power.sampler import SAMPLES_FILE
-from harness.run.plan import PlanError
 from harness.studies.plan import BoardIdle, SessionRecord
 from harness.studies.records import EntryRecord
 from rules.bundle_format.records import Json
 from rules.bundle_format.seal import sync_directory, write_durable
+from rules.json_record import from_json, to_json
 
 LOG_FILE = "log.txt"
 BASE_DIRECTORY = "base"
@@ -58,8 +59,8 @@ class SessionDirectory:
         """Read the record of the session in `directory`. Raises PlanError."""
         path = directory / _SESSION_FILE
         try:
-            record = SessionRecord.from_json(json.loads(path.read_text()))
-        except (OSError, ValueError, TypeError, KeyError) as error:
+            record = from_json(SessionRecord, json.loads(path.read_text()))
+        except (OSError, ValueError) as error:
             raise _refuse(path, error) from None
         return SessionDirectory(directory, record)
 
@@ -70,7 +71,7 @@ class SessionDirectory:
 
     def _save(self, **changes: Any) -> None:
         self.record = replace(self.record, **changes)
-        _write_json(self.directory / _SESSION_FILE, self.record.to_json())
+        _write_json(self.directory / _SESSION_FILE, to_json(self.record))
 
     def add_board(
         self, readback: Json, idle: BoardIdle | None, versions: Mapping[str, str | None]
@@ -94,7 +95,7 @@ class SessionDirectory:
         with self._lock:
             path = self._entries / f"{self._count:05d}.json"
             self._count += 1
-        _write_json(path, record.to_json())
+        _write_json(path, to_json(record))
         sync_directory(self._entries)
 
     def make_board_directory(self, index: int) -> Path:
@@ -133,8 +134,8 @@ def _load_entries(session_directory: Path) -> list[EntryRecord]:
     records = []
     for path in (session_directory / _ENTRIES_DIRECTORY).glob("*.json"):
         try:
-            records.append(EntryRecord.from_json(json.loads(path.read_text())))
-        except (OSError, ValueError, TypeError, KeyError) as error:
+            records.append(from_json(EntryRecord, json.loads(path.read_text())))
+        except (OSError, ValueError) as error:
             raise _refuse(path, error) from None
     return sorted(records, key=lambda record: record.start_ns)
 

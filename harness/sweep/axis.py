@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
-from harness.run.plan import PlanError, RunRequest
+from harness.errors import PlanError
+from harness.run.plan import RunRequest
 from harness.run.planning import find_workload
 
 Value = float | int | str | None

@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from checker.engine import judge, judge_all
+from harness.errors import PlanError
 from harness.meter_tables import select_meters
 from harness.node_table import NODE_KEYS
 from harness.power.source import Device
 from harness.run import run_directory as rundir
-from harness.run.plan import Machine, Plan, PlanError
+from harness.run.plan import Machine, Plan
 from harness.run.planning import make_plan
 from harness.run.settings import describe_plan, describe_run
 from harness.sweep.plan import Entry, Sweep

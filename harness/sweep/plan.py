@@ -11,8 +11,9 @@ from itertools import product
 from pathlib import Path
 
 from harness.checks import TargetError
+from harness.errors import PlanError
 from harness.run.export import parse_target
-from harness.run.plan import SIMULATED_WORK, SWEEP_SUFFIX, Plan, PlanError, RunRequest
+from harness.run.plan import SIMULATED_WORK, SWEEP_SUFFIX, Plan, RunRequest
 from harness.run.planning import find_implementation, find_workload
 from harness.sweep.axis import AXES, CAP, GPUS, Axis, Value
 from harness.system import hash_source

@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from harness.run.plan import PlanError, RunRequest
+from harness.errors import PlanError
+from harness.run.plan import RunRequest
 from harness.run.planning import find_workload, get_default_batch_size
 from harness.sweep.axis import (
     AXES,

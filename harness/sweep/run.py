@@ -13,16 +13,17 @@ from rich.console import Console
 
 from harness import interrupts
 from harness.checks import Check
+from harness.errors import MachineError, MeterError, NotAllowedError, PlanError
 from harness.interrupts import Interrupted
 from harness.power.caps.journal import BlockedError
 from harness.power.caps.restore import RestoreError
 from harness.power.reading_process import SamplerError
-from harness.power.source import MeterError, NotAllowedError, Readback, read_back
+from harness.power.source import Readback, read_back
 from harness.power.sources import open_source
 from harness.run import command, preflight
 from harness.run.board_settings import check_sm_clock, require_answer
 from harness.run.cluster import ClusterError
-from harness.run.plan import MachineError, Plan, PlanError
+from harness.run.plan import Plan
 from harness.run.progress import format_minutes
 from harness.run.session import RunFailed
 from harness.sweep import table as sweep_table

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from harness.run.plan import MAX_IDLE_S, PlanError, RunRequest
+from harness.errors import PlanError
+from harness.run.plan import MAX_IDLE_S, RunRequest
 from harness.run.planning import FULL_EPOCH_S, SMOKE_EPOCH_S
 from harness.sweep.axis import BATCH, CAP, CONCURRENCY, GPUS, PRECISION, SM_CLOCK, VARIANT
 from harness.sweep.plan import (

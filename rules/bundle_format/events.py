@@ -3,13 +3,14 @@ events.jsonl.gz."""
 
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from rules.bundle_format.documents import MAX_VALUES, count_values, read_document
 from rules.bundle_format.files import Refused, build_size_refusal
 from rules.bundle_format.records import EVENT_FORMAT, EVENTS_FILE, Json
 from rules.finding import Problem
+from rules.json_record import from_json, to_json
 
 MAX_EVENTS = 32_768
 """Limit of a file. An attempt has about 15 events per accelerator and 20 more, so four attempts of
@@ -17,10 +18,11 @@ MAX_EVENTS = 32_768
 _MAX_PROBLEMS = 5
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Event:
     """The fields that all events have."""
 
+    KIND_KEY: ClassVar[str] = "event"
     kind: ClassVar[str]
     """The name of the event in the file."""
     node: str
@@ -31,7 +33,7 @@ class Event:
     """When it was recorded, on the monotonic clock of the node."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class RunStarted(Event):
     """An attempt began on a node, with this plan."""
 
@@ -52,7 +54,7 @@ class RunStarted(Event):
     epoch_target_s: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class BatchTrial(Event):
     """`--batch auto` tried a batch size."""
 
@@ -64,7 +66,7 @@ class BatchTrial(Event):
     peak_memory_bytes: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class RankBuilt(Event):
     """A rank built its model."""
 
@@ -76,7 +78,7 @@ class RankBuilt(Event):
     seconds: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Calibrated(Event):
     """The number of batches of an epoch was decided."""
 
@@ -87,7 +89,7 @@ class Calibrated(Event):
     batch_s: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class PhaseEnded(Event):
     """A phase before the first epoch ended on a node."""
 
@@ -100,7 +102,7 @@ class PhaseEnded(Event):
     end_ns: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class LimitsReadBack(Event):
     """The power limits of an accelerator were read back."""
 
@@ -112,7 +114,7 @@ class LimitsReadBack(Event):
     enforced_mw: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class EpochEnded(Event):
     """All ranks of a node ended an epoch."""
 
@@ -126,7 +128,7 @@ class EpochEnded(Event):
     """End of the last one."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class WorkersEnded(Event):
     """The worker processes of a node ended; `status` is the exit status of their launcher, None if
     it had not ended in time."""
@@ -135,7 +137,7 @@ class WorkersEnded(Event):
     status: int | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class AttemptEnded(Event):
     """An attempt ended on a node. An attempt that was killed has no such event."""
 
@@ -148,35 +150,18 @@ class AttemptEnded(Event):
     """The type of the error that ended it. Its text may name paths, so it is not recorded."""
 
 
-KINDS: dict[str, type[Event]] = {
-    kind.kind: kind
-    for kind in (
-        RunStarted,
-        BatchTrial,
-        RankBuilt,
-        Calibrated,
-        PhaseEnded,
-        LimitsReadBack,
-        EpochEnded,
-        WorkersEnded,
-        AttemptEnded,
-    )
-}
+KINDS: dict[str, type[Event]] = {kind.kind: kind for kind in Event.__subclasses__()}
 
 
 def event_to_json(event: Event) -> Json:
     """Return the event as the JSON object of a line of events.jsonl.gz."""
-    return {"format": EVENT_FORMAT, "event": event.kind, **asdict(event)}
+    return {"format": EVENT_FORMAT, **to_json(event)}
 
 
 def event_from_json(value: Json) -> Event:
-    """Return the event in a JSON object that is valid by `event-1.json`. Ignores keys `x-…`."""
-    event_class = KINDS[value["event"]]
-    values = {f.name: value[f.name] for f in fields(event_class)}
-    # JSON has lists. The records are frozen and hold tuples.
-    if "accelerators" in values and isinstance(values["accelerators"], list):
-        values["accelerators"] = tuple(values["accelerators"])
-    return event_class(**values)
+    """Return the event in a JSON object that is valid by `event-1.json`. Ignores keys `x-…`. Raises
+    RecordError."""
+    return from_json(Event, value, is_validated=True)
 
 
 def encode_events(events: Iterable[Event]) -> bytes:

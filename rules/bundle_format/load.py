@@ -5,6 +5,7 @@ from typing import Any
 from rules.bundle_format.csv_table import read_table
 from rules.bundle_format.documents import read_document
 from rules.bundle_format.events import read_events
+from rules.bundle_format.evidence import Evidence
 from rules.bundle_format.files import Files, Refused, build_size_refusal, unpack
 from rules.bundle_format.records import (
     BATCHES_FILE,
@@ -17,7 +18,6 @@ from rules.bundle_format.records import (
     RESULT_FILE,
     SAMPLES_FILE,
     SYSTEM_FILE,
-    Evidence,
 )
 from rules.finding import Problem
 

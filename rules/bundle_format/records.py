@@ -5,7 +5,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import astuple, dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rules.bundle_format.study_records import (
     POINT_COLUMNS,
@@ -14,10 +14,6 @@ from rules.bundle_format.study_records import (
     STUDY_FILE,
     STUDY_FORMAT,
 )
-
-if TYPE_CHECKING:
-    from rules.bundle_format.events import Event
-    from rules.bundle_format.table import Table
 
 Json = dict[str, Any]
 """A JSON object as `json.loads` returns it; its schema is in
@@ -355,27 +351,3 @@ def find_kind(names: Collection[str]) -> BundleKind:
     """The kind of the bundle with files of these names: that of which most required files are
     there, so that a missing or an additional file does not change it. A run if this is equal."""
     return max(KINDS_OF_BUNDLES, key=lambda kind: len(kind.required_files.intersection(names)))
-
-
-@dataclass
-class Evidence:
-    """The content of the bundle of a run. The harness writes it, the checker reads it, the rules
-    check it."""
-
-    result: Json
-    system: Json
-    environment: Json
-    samples: "Table"
-    """The columns are `SAMPLE_COLUMNS`."""
-    batches: "Table"
-    """The columns are `BATCH_COLUMNS`."""
-    log: str
-    requests: "Table | None" = None
-    """The columns are `REQUEST_COLUMNS`; None if the run served nothing."""
-    events: "tuple[Event, ...] | None" = None
-    """The events of the run, sorted by node and then by time; None in bundles of rule books before
-    1.4.0."""
-    node_samples: "Table | None" = None
-    """The columns are `NODE_SAMPLE_COLUMNS`; None without a node meter."""
-    node_log: str | None = None
-    """The raw text of an imported power log; None if none was imported."""

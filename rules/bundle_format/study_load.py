@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from rules.bundle_format.csv_table import build_table_refusal
+from rules.bundle_format.evidence import StudyEvidence
 from rules.bundle_format.files import Files, Refused, build_refusal, shorten
 from rules.bundle_format.load import read_records
 from rules.bundle_format.records import (
@@ -16,13 +17,7 @@ from rules.bundle_format.records import (
     SYSTEM_FILE,
     Json,
 )
-from rules.bundle_format.study_records import (
-    KINDS,
-    OUTCOMES,
-    POINTS_FILE,
-    STUDY_FILE,
-    StudyEvidence,
-)
+from rules.bundle_format.study_records import KINDS, OUTCOMES, POINTS_FILE, STUDY_FILE
 from rules.bundle_format.table import Mask, Table, format_rows
 from rules.finding import Problem
 from rules.rule_ids import SCHEMA_VIOLATED

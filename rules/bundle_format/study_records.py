@@ -6,11 +6,6 @@ signatures with the bundle of a run.
 """
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from rules.bundle_format.records import Json
-    from rules.bundle_format.table import Table
 
 STUDY_FORMAT = "wattmark-study/1"
 FIRST_BOOK_WITH_STUDIES = "1.7.0"
@@ -106,20 +101,3 @@ class PointPart:
 
 POINT_COLUMNS = tuple(f.name for f in fields(Point))
 STUDY_BATCH_COLUMNS = tuple(f.name for f in fields(PointPart))
-
-
-@dataclass
-class StudyEvidence:
-    """The content of the bundle of a study. The harness writes it, the checker reads it, the rules
-    check it."""
-
-    study: "Json"
-    system: "Json"
-    environment: "Json"
-    samples: "Table"
-    """The columns are `SAMPLE_COLUMNS`. The node is `session0` in the first session."""
-    points: "Table"
-    """The columns are `POINT_COLUMNS`."""
-    batches: "Table"
-    """The columns are `STUDY_BATCH_COLUMNS`."""
-    log: str

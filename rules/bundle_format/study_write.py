@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from rules.bundle_format.evidence import StudyEvidence
 from rules.bundle_format.records import (
     BATCHES_FILE,
     ENVIRONMENT_FILE,
@@ -24,7 +25,6 @@ from rules.bundle_format.study_records import (
     STUDY_FILE,
     Point,
     PointPart,
-    StudyEvidence,
 )
 from rules.bundle_format.table import Table, Text
 from rules.bundle_format.write import pack_samples, pack_table, write_files

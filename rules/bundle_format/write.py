@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rules.bundle_format.events import encode_events
+from rules.bundle_format.evidence import Evidence
 from rules.bundle_format.records import (
     BATCH_COLUMNS,
     EVENTS_FILE,
@@ -24,7 +25,6 @@ from rules.bundle_format.records import (
     SAMPLE_COLUMNS,
     STAMP_COLUMNS,
     TEXT_COLUMNS,
-    Evidence,
 )
 from rules.bundle_format.seal import encode_json, seal, sync_directory, write_durable
 from rules.bundle_format.table import Table

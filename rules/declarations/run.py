@@ -9,18 +9,11 @@ its place. Fields have the names and units of `rules/bundle_format/schemas/`.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import ClassVar
+from dataclasses import dataclass
 
 from rules.bundle_format.records import Json
 from rules.contract import RequestSet
-from rules.declarations.record import JsonRecord, Parts
-
-
-def _make_request_set(_pointer: str, record: Json) -> RequestSet:
-    names = (field.name for field in fields(RequestSet))
-    # Bundles of earlier versions have no `uniform`.
-    return RequestSet(**{name: record[name] for name in names if name in record})
+from rules.declarations.record import JsonRecord
 
 
 @dataclass(frozen=True)
@@ -42,8 +35,6 @@ class Implementation(JsonRecord):
 @dataclass(frozen=True)
 class RunSettings(JsonRecord):
     """The settings of a run."""
-
-    PARTS: ClassVar[Parts] = {"requests": _make_request_set}
 
     accelerators: int
     nodes: int
@@ -155,8 +146,6 @@ class JobEnergy(JsonRecord):
 class SlurmJob(JsonRecord):
     """The job of Slurm that a run was in."""
 
-    PARTS: ClassVar[Parts] = {"site_cap": SiteCap.from_json, "energy": JobEnergy.from_json}
-
     id: str
     step: str | None
     """None in a batch script without srun."""
@@ -263,22 +252,6 @@ class NodeClock(JsonRecord):
 @dataclass(frozen=True)
 class RunDeclaration(JsonRecord):
     """What result.json declares of a run, without its epochs and figures."""
-
-    PARTS: ClassVar[Parts] = {
-        "implementation": Implementation.from_json,
-        "settings": RunSettings.from_json,
-        "power": PowerSetting.from_json,
-        "sampling": Sampling.from_json,
-        "ranks": Rank.from_json,
-        "readbacks": ReadbackRecord.from_json,
-        "clocks": ClockPair.from_json,
-        "sweep": SweepLabel.from_json,
-        "reproduces": OriginalRun.from_json,
-        "slurm_job": SlurmJob.from_json,
-        "tally": TokenTally.from_json,
-        "node_sampling": NodeSampling.from_json,
-        "node_clocks": NodeClock.from_json,
-    }
 
     protocol: str
     rules_version: str

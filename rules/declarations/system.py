@@ -4,11 +4,11 @@ software. `rules.declarations.run` has those of result.json."""
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import Self
 
 from rules.boards import SIMULATED_PREFIX, Board, find_board, highest_power_w
 from rules.bundle_format.records import Json
-from rules.declarations.record import JsonRecord, Parts
+from rules.declarations.record import JsonRecord
 
 NODE_SCOPES = frozenset({"node", "chassis", "rack"})
 """The scopes of meters that measure whole nodes. Other scopes are recorded and never added."""
@@ -45,8 +45,6 @@ class Accelerator(JsonRecord):
 class Node(JsonRecord):
     """A node that system.json lists."""
 
-    PARTS: ClassVar[Parts] = {"accelerators": Accelerator.from_json}
-
     name: str
     cpu: str
     cpu_cores: int
@@ -64,13 +62,6 @@ class Node(JsonRecord):
         """How many of its accelerators did not take part; 0 if that is not recorded."""
         return max(0, (self.accelerators_installed or 0) - len(self.accelerators))
 
-    @classmethod
-    def from_json(cls, pointer: str, record: Json) -> Self:
-        """The record of a JSON object. Its accelerators get the name of the node."""
-        name = record.get("name")
-        listed = [{**accelerator, "node": name} for accelerator in record.get("accelerators", [])]
-        return super().from_json(pointer, {**record, "accelerators": listed})
-
 
 @dataclass(frozen=True)
 class Feed(JsonRecord):
@@ -83,8 +74,6 @@ class Feed(JsonRecord):
 @dataclass(frozen=True)
 class MeterDeclaration(JsonRecord):
     """A node meter that system.json lists. None: not stated."""
-
-    PARTS: ClassVar[Parts] = {"feeds": Feed.from_json}
 
     id: str
     kind: str
@@ -133,8 +122,6 @@ class MeterDeclaration(JsonRecord):
 class SystemDeclaration(JsonRecord):
     """What system.json declares."""
 
-    PARTS: ClassVar[Parts] = {"nodes": Node.from_json, "meters": MeterDeclaration.from_json}
-
     name: str
     site: str
     category: str
@@ -143,6 +130,15 @@ class SystemDeclaration(JsonRecord):
     nodes: tuple[Node, ...]
     meters: tuple[MeterDeclaration, ...] | None
     """None without a node meter."""
+
+    @classmethod
+    def from_json(cls, pointer: str, record: Json) -> Self:
+        """The record of a JSON object. Accelerators get the name of their node."""
+        nodes = [
+            {**node, "accelerators": [{**a, "node": node["name"]} for a in node["accelerators"]]}
+            for node in record.get("nodes", ())
+        ]
+        return super().from_json(pointer, {**record, "nodes": nodes})
 
     @property
     def meters_of_record(self) -> tuple[MeterDeclaration, ...]:
@@ -170,8 +166,6 @@ class GitState(JsonRecord):
 @dataclass(frozen=True)
 class EnvironmentDeclaration(JsonRecord):
     """What environment.json declares."""
-
-    PARTS: ClassVar[Parts] = {"git": GitState.from_json}
 
     source_sha256: str
     os: str

@@ -2,26 +2,13 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import fields
 from typing import Any
 
 from rules.bundle_format.records import Json
 from rules.declarations.run import RunDeclaration
+from rules.json_record import from_json, to_json
 from rules.metrics.energy import MetricsError
-from rules.metrics.figures import (
-    FIGURES,
-    AcceleratorFigures,
-    BoardIdle,
-    EpochFigures,
-    Estimate,
-    Headline,
-    IdleFigures,
-    ObservedPower,
-    Percentiles,
-    PhaseFigures,
-    RunFigures,
-    ServingFigures,
-)
+from rules.metrics.figures import FIGURES, IdleFigures, RunFigures
 from rules.metrics.sweeps.points import SweepRun
 from rules.protocol import PROTOCOLS
 
@@ -37,41 +24,13 @@ _ALWAYS_KNOWN = (
 def figures_to_json(figures: RunFigures) -> Json:
     """The keys of result.json that hold figures: `epochs`, `headline`, `energy_of_record`,
     `observed` and, of a run that served, `serving`."""
-    # `vars` and not `dataclasses.asdict`: the checker does this for every bundle, and asdict copies
-    # value by value.
-    document: Json = {
-        "epochs": [_epoch_to_json(epoch) for epoch in figures.epochs],
-        "headline": headline_to_json(figures.headline),
-        "energy_of_record": figures.energy_of_record,
-        "observed": [dict(vars(observed)) for observed in figures.observed],
-    }
-    if figures.serving is not None:
-        document["serving"] = {
-            name: dict(vars(value)) if isinstance(value, Percentiles) else value
-            for name, value in vars(figures.serving).items()
-        }
+    document: Json = to_json(figures)
+    for epoch in document["epochs"]:
+        epoch["figures"] = {name: epoch.pop(name) for name in FIGURES}
+        epoch["accelerators"] = epoch.pop("accelerators")
+    if figures.serving is None:
+        del document["serving"]
     return document
-
-
-def headline_to_json(headline: Headline) -> Json:
-    """The key `headline` of result.json."""
-    return {
-        name: None if estimate is None else _estimate_to_json(estimate)
-        for name, estimate in vars(headline).items()
-    }
-
-
-def _epoch_to_json(epoch: EpochFigures) -> Json:
-    values = vars(epoch)
-    return {
-        **{name: values[name] for name in ("epoch", "scored", "items", "active_s")},
-        "figures": {name: values[name] for name in FIGURES},
-        "accelerators": [dict(vars(accelerator)) for accelerator in epoch.accelerators],
-    }
-
-
-def _estimate_to_json(estimate: Estimate) -> Json:
-    return {**vars(estimate), "ci95": None if estimate.ci95 is None else list(estimate.ci95)}
 
 
 def figures_from_json(result: Json) -> RunFigures:
@@ -79,76 +38,24 @@ def figures_from_json(result: Json) -> RunFigures:
 
     Raises MetricsError where a figure that every run has is null.
     """
-    # By the known names, because a bundle may hold extensions (`x-…`).
-    headline = {name: result["headline"][name] for name in FIGURES}
     for name in _ALWAYS_KNOWN:
-        if headline[name] is None:
+        if result["headline"][name] is None:
             raise MetricsError(f"the run {result['run_id']} states no {name}")
-    serving = result.get("serving")
-    return RunFigures(
-        epochs=tuple(_epoch_from_json(epoch) for epoch in result["epochs"]),
-        headline=Headline(
-            **{name: stated and _estimate_from_json(stated) for name, stated in headline.items()}
-        ),
-        energy_of_record=result["energy_of_record"],
-        observed=tuple(
-            ObservedPower(**_known(stated, ObservedPower)) for stated in result["observed"]
-        ),
-        serving=None if serving is None else _serving_from_json(serving),
-    )
-
-
-def _epoch_from_json(epoch: Json) -> EpochFigures:
-    return EpochFigures(
-        epoch=epoch["epoch"],
-        scored=epoch["scored"],
-        items=epoch["items"],
-        active_s=epoch["active_s"],
-        **{name: epoch["figures"][name] for name in FIGURES},
-        accelerators=tuple(
-            AcceleratorFigures(**_known(stated, AcceleratorFigures))
-            for stated in epoch["accelerators"]
-        ),
-    )
-
-
-def _estimate_from_json(stated: Json) -> Estimate:
-    ci95 = stated["ci95"]
-    return Estimate(stated["mean"], stated["n"], stated["sd"], ci95 and (ci95[0], ci95[1]))
-
-
-def _serving_from_json(stated: Json) -> ServingFigures:
-    return ServingFigures(
-        stated["requests"],
-        stated["input_tokens_per_s"],
-        *(
-            Percentiles(**_known(stated[name], Percentiles))
-            for name in ("ttft_s", "tpot_s", "latency_s")
-        ),
-    )
+    epochs = [{**epoch, **epoch["figures"]} for epoch in result["epochs"]]
+    document = {"serving": None, **result, "epochs": epochs}
+    return from_json(RunFigures, document, is_validated=True)
 
 
 def idle_to_json(idle: IdleFigures) -> Json:
     """The keys `idle` and `phases` of result.json."""
-    return {
-        "idle": [dict(vars(board)) for board in idle.boards],
-        "phases": [dict(vars(phase)) for phase in idle.phases],
-    }
+    return {"idle": to_json(idle.boards), "phases": to_json(idle.phases)}
 
 
 def idle_from_json(result: Json) -> IdleFigures | None:
     """The idle figures that a result.json states; None if it states none."""
     if "idle" not in result or "phases" not in result:
         return None
-    return IdleFigures(
-        tuple(BoardIdle(**_known(stated, BoardIdle)) for stated in result["idle"]),
-        tuple(PhaseFigures(**_known(stated, PhaseFigures)) for stated in result["phases"]),
-    )
-
-
-def _known(stated: Json, record: type) -> Json:
-    """Those keys of a JSON object that are fields of the record."""
-    return {field.name: stated[field.name] for field in fields(record)}
+    return from_json(IdleFigures, {**result, "boards": result["idle"]}, is_validated=True)
 
 
 def sweep_run_from_json(result: Json) -> SweepRun:

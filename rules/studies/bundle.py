@@ -9,14 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
+from rules.bundle_format.evidence import StudyEvidence
 from rules.bundle_format.records import TEXT_COLUMNS, Json
-from rules.bundle_format.study_records import (
-    POINT_COLUMNS,
-    STUDY_BATCH_COLUMNS,
-    Point,
-    PointPart,
-    StudyEvidence,
-)
+from rules.bundle_format.study_records import POINT_COLUMNS, STUDY_BATCH_COLUMNS, Point, PointPart
 from rules.bundle_format.table import Floats, Table
 from rules.declarations.system import Accelerator, EnvironmentDeclaration, SystemDeclaration
 from rules.finding import Problem

@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
 
-from rules.declarations.record import JsonRecord, Parts
+from rules.declarations.record import JsonRecord
 from rules.declarations.run import (
     ClockPair,
     PowerSetting,
@@ -33,8 +32,6 @@ class AnchorSetting(JsonRecord):
 @dataclass(frozen=True)
 class StudySettings(JsonRecord):
     """How a study measures."""
-
-    PARTS: ClassVar[Parts] = {"anchor": AnchorSetting.from_json}
 
     models: str
     """The selection of models, as given."""
@@ -118,14 +115,6 @@ class WorkEntry(JsonRecord):
 class Session(JsonRecord):
     """A part of a study that one process measured on one machine. It has clocks of its own."""
 
-    PARTS: ClassVar[Parts] = {
-        "power": PowerSetting.from_json,
-        "sampling": Sampling.from_json,
-        "clocks": ClockPair.from_json,
-        "readbacks": ReadbackRecord.from_json,
-        "slurm_job": SlurmJob.from_json,
-    }
-
     session: int
     """Its number, from 0."""
     node: str
@@ -160,14 +149,6 @@ class Session(JsonRecord):
 @dataclass(frozen=True)
 class StudyDeclaration(JsonRecord):
     """What study.json declares, without the figures."""
-
-    PARTS: ClassVar[Parts] = {
-        "settings": StudySettings.from_json,
-        "implementation": StudyImplementation.from_json,
-        "accuracy": AccuracyTable.from_json,
-        "work": WorkEntry.from_json,
-        "sessions": Session.from_json,
-    }
 
     rules_version: str
     """The version of the rule book at the time of the study."""

@@ -6,11 +6,10 @@ that rule and quotes the publication. All other findings are notes in the docume
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 from rules.bundle_format.records import Json
 from rules.declarations.quotation import Quotation
-from rules.declarations.record import JsonRecord, Parts
+from rules.declarations.record import JsonRecord
 from rules.studies.plausibility import find_doubts
 from rules.studies.results import ModelResult
 
@@ -18,8 +17,6 @@ from rules.studies.results import ModelResult
 @dataclass(frozen=True)
 class Objection(JsonRecord):
     """An objection to rows of a setup."""
-
-    PARTS: ClassVar[Parts] = {"quotes": Quotation.from_json}
 
     rule: str
     """The id of the rule that finds the rows."""

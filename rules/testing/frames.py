@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 
 from rules.bundle_format.events import Event
+from rules.bundle_format.evidence import Evidence, StudyEvidence
 from rules.bundle_format.files import Files
 from rules.bundle_format.load import read_evidence
-from rules.bundle_format.records import Evidence, Json
-from rules.bundle_format.study_records import StudyEvidence
+from rules.bundle_format.records import Json
 from rules.bundle_format.table import Table, Text
 from rules.finding import Problem
 

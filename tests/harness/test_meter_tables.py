@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from support.harness.node_power import METER, write_system
 
-from harness.meter_tables import select_meters
-from harness.run.plan import PlanError, parse_meters
+from harness.errors import PlanError
+from harness.meter_tables import parse_meters, select_meters
 from harness.system import NodeDescription, describe_system, read_description
 
 NODE = NodeDescription("node0", "a CPU", 8, 2**30, ())

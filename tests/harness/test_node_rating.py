@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from harness.cli import main as bench_submit
+from harness.errors import PlanError
 from harness.power_yaml import format_node_table, make_node_table
-from harness.run.plan import PlanError
 from harness.system import NodeDescription, describe_system, read_description
 from rules.bundle_format.documents import read_schema
 from rules.bundle_format.records import SYSTEM_FORMAT

@@ -15,12 +15,13 @@ from support.bundles import rederive
 from checker import CheckerError
 from checker.cli import check
 from checker.judging import bundle_judge
-from harness.checks import check_plan
 from harness.cli import main
+from harness.errors import PlanError
 from harness.power.source import Device
 from harness.reproduce import make_reproduction_request
 from harness.run.command import plan_run, simulate_boards
-from harness.run.plan import Machine, Original, OriginalReference, Plan, PlanError, RunRequest
+from harness.run.plan import Machine, Original, OriginalReference, Plan, RunRequest
+from harness.run.plan_checks import check_plan
 from harness.run.planning import make_plan
 from harness.system import DESCRIPTION
 from rules.declarations.run import RunDeclaration

@@ -17,7 +17,7 @@ from checker.command_line.config import (
     list_config_files,
     read_site_defaults,
 )
-from checker.trust.cli import review
+from checker.trust_commands.cli import review
 from harness.cli import main
 from harness.doctor import examine
 from harness.power.source import STATE_VARIABLE
@@ -59,7 +59,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
 
     for name in ("harness.run.command.check", "harness.run.command.sign"):
         monkeypatch.setattr(name, record)
-    monkeypatch.setattr("checker.trust.signing.review", record)
+    monkeypatch.setattr("checker.trust_commands.signing.review", record)
     return recorded
 
 

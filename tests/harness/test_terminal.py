@@ -23,7 +23,7 @@ from checker import terminal
 from checker.cli import check
 from checker.find import display_path
 from checker.terminal import PROGRESS_FROM, describe_unwritable, show_progress, show_step
-from checker.trust import cli as trust_cli
+from checker.trust_commands import cli as trust_cli
 from rules.testing import tampering as forge
 from rules.workloads import workloads
 

@@ -5,12 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from harness.errors import MeterError, PlanError
 from harness.power.meter_access import list_access
-from harness.power.source import MeterError
 from harness.power_logs.attaching.meter_file import read_tables
 from harness.power_logs.csv_map import read_map
 from harness.power_logs.records import PowerLogError
-from harness.run.plan import PlanError
 from harness.system import read_description
 
 READERS: list[tuple[Callable[[Path], object], type[Exception]]] = [

@@ -10,7 +10,8 @@ from support.fakes.fake_nvml import NVML_ERROR_NOT_SUPPORTED, FakeNvml
 from harness import doctor
 from harness.checks import Check
 from harness.cli import main
-from harness.power.source import STATE_VARIABLE, MeterError, PowerSource
+from harness.errors import MeterError
+from harness.power.source import STATE_VARIABLE, PowerSource
 from harness.power.sources.nvidia import NvidiaSource
 from harness.verdict import describe_verdict, format_check
 

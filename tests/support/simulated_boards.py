@@ -8,7 +8,7 @@ import time
 from typing import Any
 from unittest import mock
 
-from harness.power.source import MeterError
+from harness.errors import MeterError
 from harness.simulation import server
 from harness.simulation.board_state import BoardState
 from harness.simulation.boards import Boards

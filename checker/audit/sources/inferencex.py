@@ -17,7 +17,7 @@ from checker.audit.folder import (
     take_object,
     take_text,
 )
-from checker.audit.inferencex_bundle import add_bundle
+from checker.audit.sources.inferencex_bundle import add_bundle
 from checker.audit.sources.inferencex_ledger import compute_energy_j, count_tokens, find_record
 from rules.audit.row import Basis, Check, Figure, Row, Topic
 

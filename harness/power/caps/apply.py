@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from harness import interrupts
+from harness.errors import MeterError, NotAllowedError
 from harness.interrupts import Interrupted
 from harness.power.caps.host import explain_container
 from harness.power.caps.journal import (
@@ -42,8 +43,6 @@ from harness.power.caps.watchdog import Watchdog
 from harness.power.source import (
     CapControl,
     Device,
-    MeterError,
-    NotAllowedError,
     PowerSource,
     cap_control,
     clock_control,

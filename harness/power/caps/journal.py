@@ -19,6 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import cast
 
+from harness.errors import MeterError, NotAllowedError
 from harness.power.caps.host import read_boot_id
 from harness.power.caps.limits import ABOUT_CAPS
 from harness.power.caps.lock import (
@@ -28,7 +29,7 @@ from harness.power.caps.lock import (
     is_held,
     make_private_directory,
 )
-from harness.power.source import STATE_VARIABLE, MeterError, NotAllowedError
+from harness.power.source import STATE_VARIABLE
 from harness.power.sources import source_class
 from rules.bundle_format.files import open_plain
 from rules.bundle_format.seal import sync_directory, write_durable

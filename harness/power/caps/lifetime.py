@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from harness.errors import MeterError
 from harness.power.caps.host import find_mount, is_of_container, is_private
 from harness.power.caps.journal import state_directory
-from harness.power.source import STATE_DIRECTORY, STATE_VARIABLE, MeterError
+from harness.power.source import STATE_DIRECTORY, STATE_VARIABLE
 from harness.power.sources import source_class
 
 _IN_MEMORY = ("tmpfs", "ramfs")

@@ -5,7 +5,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from harness.power.source import CapControl, MeterError, PowerSource, Readback
+from harness.errors import MeterError
+from harness.power.source import CapControl, PowerSource, Readback
 
 ABOUT_CAPS = (
     "setting a cap takes root; without it an administrator can set one before the job, in "

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.power.source import MeterError
+from harness.errors import MeterError
 from rules.bundle_format.files import open_plain
 
 LOCK_FILE = "caps.lock"

@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote, unquote
 
+from harness.errors import MeterError
 from harness.power.caps.host import read_boot_id
 from harness.power.caps.journal import (
     BY_HAND,
@@ -23,7 +24,6 @@ from harness.power.caps.journal import (
     refuse_limits,
     state_directory,
 )
-from harness.power.source import MeterError
 from harness.power.sources import source_class, source_names
 from rules.bundle_format.seal import sync_directory
 

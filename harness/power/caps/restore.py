@@ -8,6 +8,7 @@ from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 
+from harness.errors import BoardsEndedError, MeterError
 from harness.power.caps.host import read_boot_id
 from harness.power.caps.journal import (
     BY_HAND,
@@ -25,13 +26,7 @@ from harness.power.caps.registry import (
     unregister_boards,
 )
 from harness.power.rocm_devices import VISIBLE_VARIABLES
-from harness.power.source import (
-    BoardsEndedError,
-    MeterError,
-    PowerSource,
-    cap_control,
-    clock_control,
-)
+from harness.power.source import PowerSource, cap_control, clock_control
 from harness.power.sources import open_source
 
 

@@ -24,10 +24,10 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from harness import interrupts
+from harness.errors import BoardsEndedError, MeterError
 from harness.power.caps.journal import BlockedError, Journal, SavedLimit, lock_directory
 from harness.power.caps.registry import is_registered_by, remove_journal
 from harness.power.caps.restore import open_all_boards, restore_boards
-from harness.power.source import BoardsEndedError, MeterError
 from harness.power.sources import open_source, source_class
 
 READY_TIMEOUT_S = 60.0

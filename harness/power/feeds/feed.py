@@ -2,12 +2,11 @@
 values."""
 
 import ssl
-from collections.abc import Container, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from http.client import HTTPException
 
-from harness.power.node_meter import MeterAccess
-from harness.power.source import MeterError
+from harness.errors import MeterError
 from rules.bundle_format.records import FeedReading
 
 LOGIN_PAUSE_S = 30.0
@@ -57,17 +56,6 @@ class FeedError(Exception):
     def from_secret(cls, error: MeterError) -> "FeedError":
         """Name the reason why a secret cannot be read, without the id of the meter."""
         return cls("refused", str(error).partition(": ")[2])
-
-
-def refuse_unknown_options(access: MeterAccess, known: Container[str]) -> None:
-    """Raise MeterError if the entry has a key that the kind does not have, such as a misspelt
-    one."""
-    for key in access.options:
-        if key not in known:
-            raise MeterError(
-                f"meter {access.id}: meters.toml has the key {key}, which the kind {access.kind} "
-                "does not have; correct or remove it"
-            )
 
 
 class LoginPause:

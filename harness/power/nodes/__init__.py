@@ -13,9 +13,9 @@ No list needs an entry: `kind = "KIND"` in system.toml and meters.toml chooses i
 import os
 import sys
 
+from harness.errors import MeterError
 from harness.power.discovery import Plugins, list_missing_methods
 from harness.power.node_meter import MeterAccess, NodeMeter
-from harness.power.source import MeterError
 
 SEARCH_VARIABLE = "WATTMARK_NODE_METERS"
 

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
+from harness.errors import MeterError
 from harness.power.feeds.feed import FeedError, LoginPause
 from harness.power.node_meter import MeterAccess
-from harness.power.source import MeterError
 
 SESSIONS = "/redfish/v1/SessionService/Sessions"
 LARGEST_ANSWER = 4 << 20

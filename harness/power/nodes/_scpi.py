@@ -8,17 +8,17 @@ wiring unit.
 
 import math
 import re
-import time
 import tomllib
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, Protocol
+from typing import Protocol
 
-from harness.power.feeds.feed import FeedError, StaleDetector, refuse_unknown_options
-from harness.power.node_meter import MeterAccess, NodeMeter
-from harness.power.source import MeterError
+from harness.errors import MeterError
+from harness.power.feeds.feed import FeedError
+from harness.power.feeds.frame import FramedMeter
+from harness.power.node_meter import MeterAccess
 from rules.bundle_format.records import FeedReading
 
 INSTRUMENTS_FILE = Path(__file__).with_name("scpi_instruments.toml")
@@ -99,46 +99,30 @@ class Settings:
         return self.instrument.read.format(queries=";".join(queries))
 
 
-class ScpiMeter(NodeMeter):
+class ScpiMeter(FramedMeter):
     """Reads one instrument. Subclasses say how to reach it."""
 
     blocking_timeout_s = 3.0
-    option_names: ClassVar[frozenset[str]] = frozenset(
+    option_names = frozenset(
         {"instrument", "voltage_range_v", "current_range_a", "crest_factor", "update_ms"}
     )
 
     def __init__(self, access: MeterAccess) -> None:
-        self._access = access
+        super().__init__(access)
         self._settings = load_settings(access)
         self._transport: Transport | None = None
-        self._stale = StaleDetector()
 
     @abstractmethod
     def _open_transport(self) -> Transport:
         """Connect. Raises FeedError or OSError."""
 
-    @classmethod
-    def open(cls, access: MeterAccess) -> "ScpiMeter":
-        refuse_unknown_options(access, cls.option_names)
-        meter = cls(access)
-        try:
-            meter._read_values()
-        except FeedError as error:
-            meter.close()
-            raise MeterError(f"meter {access.id}: {error.problem}") from None
-        return meter
-
-    def read(self) -> list[tuple[str, FeedReading]]:
-        try:
-            values = self._read_values()
-        except FeedError as error:
-            return [(feed, FeedReading(status=error.status)) for feed in self._settings.elements]
+    def read_feeds(self) -> list[tuple[str, FeedReading]]:
+        values = self._read_values()
         names = self._settings.instrument.quantities
         readings = []
         for number, feed in enumerate(self._settings.elements):
             feed_values = values[number * len(names) : (number + 1) * len(names)]
-            reading = make_reading(dict(zip(names, feed_values, strict=True)))
-            readings.append((feed, self._stale.mark(feed, reading, time.monotonic())))
+            readings.append((feed, make_reading(dict(zip(names, feed_values, strict=True)))))
         return readings
 
     def close(self) -> None:

@@ -12,15 +12,15 @@ telemetry".
 """
 
 import re
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.power.feeds.feed import FeedError, StaleDetector
+from harness.errors import MeterError
+from harness.power.feeds.feed import FeedError
 from harness.power.feeds.files import parse_count, read_text
-from harness.power.node_meter import MeterAccess, NodeMeter
-from harness.power.source import MeterError
+from harness.power.feeds.frame import FramedMeter
+from harness.power.node_meter import MeterAccess
 from rules.bundle_format.records import FeedReading
 
 TREE = "/sys/class/hwmon"
@@ -40,35 +40,33 @@ class Sensor:
     energy_path: Path | None
 
 
-class HwmonMeter(NodeMeter):
+class HwmonMeter(FramedMeter):
     """Reads power sensors of this node. Each feed is one sensor."""
 
     needs_access = False
+    option_names = frozenset({"tree"})
 
     def __init__(self, access: MeterAccess) -> None:
+        super().__init__(access)
         sensors = list(find_sensors(Path(access.options.get("tree", TREE))))
         self._sensors = {
             feed: _choose_sensor(access.id, sensors, text) for feed, text in access.feeds.items()
         }
-        self._stale = StaleDetector()
 
-    @classmethod
-    def open(cls, access: MeterAccess) -> "HwmonMeter":
-        meter = cls(access)
-        for sensor in meter._sensors.values():
+    def prepare(self) -> None:
+        for sensor in self._sensors.values():
             try:
                 _read_sensor(sensor)
             except FeedError as error:
-                raise MeterError(
-                    f"meter {access.id}: {sensor.place} ({sensor.label}): {error.problem}"
+                raise FeedError(
+                    error.status, f"{sensor.place} ({sensor.label}): {error.problem}"
                 ) from None
-        return meter
 
-    def read(self) -> list[tuple[str, FeedReading]]:
+    def read_feeds(self) -> list[tuple[str, FeedReading]]:
         readings = []
         for feed, sensor in self._sensors.items():
             try:
-                reading = self._stale.mark(feed, _read_sensor(sensor), time.monotonic())
+                reading = _read_sensor(sensor)
             except FeedError as error:
                 reading = FeedReading(status=error.status)
             readings.append((feed, reading))

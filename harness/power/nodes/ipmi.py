@@ -16,10 +16,12 @@ import subprocess
 import threading
 import time
 from contextlib import suppress
+from typing import Self
 
-from harness.power.feeds.feed import FeedError, LoginPause, StaleDetector, refuse_unknown_options
-from harness.power.node_meter import MeterAccess, NodeMeter
-from harness.power.source import MeterError
+from harness.errors import MeterError
+from harness.power.feeds.feed import FeedError, LoginPause
+from harness.power.feeds.frame import FramedMeter
+from harness.power.node_meter import MeterAccess
 from rules.bundle_format.records import FeedReading
 
 GET_POWER_READING = ("0x2c", "0x02", "0xdc", "0x01", "0x00", "0x00")
@@ -46,24 +48,23 @@ this time."""
 LARGEST_DATAGRAM = 65_535
 
 
-class IpmiMeter(NodeMeter):
+class IpmiMeter(FramedMeter):
     """Reads one BMC."""
 
     blocking_timeout_s = 4.0
+    option_names = frozenset({"user", "privilege", "cipher"})
 
     def __init__(self, access: MeterAccess, program: str) -> None:
+        super().__init__(access)
         (self._feed,) = access.feeds
-        self._access = access
         self._program = program
         self._relay: _Relay | None = None
         self._pause = LoginPause()
         self._refused_late = False
         """Whether a session was refused behind a repeated request, since the last accepted one."""
-        self._stale = StaleDetector()
 
     @classmethod
-    def open(cls, access: MeterAccess) -> "IpmiMeter":
-        refuse_unknown_options(access, {"user", "privilege", "cipher"})
+    def make(cls, access: MeterAccess) -> Self:
         access.require_host()
         if not access.options.get("user"):
             raise MeterError(f"meter {access.id}: its entry in meters.toml has no user; add one")
@@ -74,20 +75,10 @@ class IpmiMeter(NodeMeter):
             )
         if not (program := shutil.which("ipmitool")):
             raise MeterError(f"meter {access.id}: there is no ipmitool; install the package of it")
-        meter = cls(access, program)
-        try:
-            meter._read_power()
-        except FeedError as error:
-            meter.close()
-            raise MeterError(f"meter {access.id}: {error.problem}") from None
-        return meter
+        return cls(access, program)
 
-    def read(self) -> list[tuple[str, FeedReading]]:
-        try:
-            reading = self._stale.mark(self._feed, self._read_power(), time.monotonic())
-        except FeedError as error:
-            reading = FeedReading(status=error.status)
-        return [(self._feed, reading)]
+    def read_feeds(self) -> list[tuple[str, FeedReading]]:
+        return [(self._feed, self._read_power())]
 
     def close(self) -> None:
         if self._relay:

@@ -13,11 +13,12 @@ import tomllib
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, Self
 
+from harness.errors import MeterError
 from harness.power.feeds.feed import FeedError
-from harness.power.node_meter import MeterAccess, NodeMeter
-from harness.power.source import MeterError
+from harness.power.feeds.frame import FramedMeter
+from harness.power.node_meter import MeterAccess
 from rules.bundle_format.records import FeedReading
 
 PORT = 502
@@ -114,16 +115,25 @@ class ModbusClient:
         return content
 
 
-class ModbusMeter(NodeMeter):
+class ModbusMeter(FramedMeter):
     """Reads the units of one server."""
 
     blocking_timeout_s = 1.0
+    option_names = frozenset({"model"})
+    stale_fields = ()
 
-    def __init__(self, client: ModbusClient, units: Mapping[str, int], registers: Any) -> None:
+    def __init__(
+        self,
+        access: MeterAccess,
+        client: ModbusClient,
+        units: Mapping[str, int],
+        registers: Any,
+    ) -> None:
+        super().__init__(access)
         self._client, self._units, self._registers = client, units, registers
 
     @classmethod
-    def open(cls, access: MeterAccess) -> "ModbusMeter":
+    def make(cls, access: MeterAccess) -> Self:
         maps, model = read_maps(), access.options.get("model", "")
         if model not in maps:
             raise MeterError(
@@ -132,15 +142,12 @@ class ModbusMeter(NodeMeter):
             )
         units = {feed: _parse_unit(access, feed, text) for feed, text in access.feeds.items()}
         client = ModbusClient(access.require_host(), access.port or PORT, cls.blocking_timeout_s)
-        meter = cls(client, units, maps[model])
-        try:
-            meter._read_unit(next(iter(units.values())))
-        except FeedError as error:
-            client.close()
-            raise MeterError(f"meter {access.id}: {error.problem}") from None
-        return meter
+        return cls(access, client, units, maps[model])
 
-    def read(self) -> list[tuple[str, FeedReading]]:
+    def prepare(self) -> None:
+        self._read_unit(next(iter(self._units.values())))
+
+    def read_feeds(self) -> list[tuple[str, FeedReading]]:
         readings: dict[str, FeedReading] = {}
         for feed, unit in self._units.items():
             try:

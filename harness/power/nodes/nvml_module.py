@@ -13,14 +13,14 @@ Source: NVML API reference, NVML_FI_DEV_POWER_INSTANT and nvmlPowerScopeType_t.
 
 import contextlib
 import re
-import time
 from types import ModuleType
-from typing import Any
+from typing import Any, Self
 
-from harness.power.feeds.feed import FeedError, StaleDetector
-from harness.power.node_meter import MeterAccess, NodeMeter
+from harness.errors import MeterError
+from harness.power.feeds.feed import FeedError
+from harness.power.feeds.frame import FramedMeter
+from harness.power.node_meter import MeterAccess
 from harness.power.nvml_calls import read_field, repeat_passing
-from harness.power.source import MeterError
 from harness.power.sources.nvidia import POWER_AVERAGE, POWER_INSTANT
 from rules.boards import counter_covers_module
 from rules.bundle_format.records import FeedReading
@@ -32,14 +32,14 @@ STATUSES = {3: "absent", 4: "refused", 10: "timeout", 15: "absent"}
 """The status for each return code: not supported, no permission, timeout, and GPU is lost."""
 
 
-class NvmlModuleMeter(NodeMeter):
+class NvmlModuleMeter(FramedMeter):
     """Reads the power of scopes. Whether a scope has instantaneous power is determined once."""
 
     needs_access = False
 
     def __init__(self, access: MeterAccess, nvml: ModuleType) -> None:
+        super().__init__(access)
         self._nvml: Any = nvml
-        self._stale = StaleDetector()
         self._fields: dict[str, tuple[Any, int, int]] = {}
         """Handle, field and scope of each feed."""
         for feed, text in access.feeds.items():
@@ -60,7 +60,7 @@ class NvmlModuleMeter(NodeMeter):
             self._fields[feed] = (handle, field, SCOPES[scope])
 
     @classmethod
-    def open(cls, access: MeterAccess) -> "NvmlModuleMeter":
+    def make(cls, access: MeterAccess) -> Self:
         try:
             import pynvml  # the module of the nvidia-ml-py distribution
         except ImportError:
@@ -79,7 +79,7 @@ class NvmlModuleMeter(NodeMeter):
             pynvml.nvmlShutdown()
             raise
 
-    def read(self) -> list[tuple[str, FeedReading]]:
+    def read_feeds(self) -> list[tuple[str, FeedReading]]:
         readings = []
         for feed, (handle, field, scope) in self._fields.items():
             try:
@@ -89,7 +89,7 @@ class NvmlModuleMeter(NodeMeter):
                 )
             except FeedError as error:
                 reading = FeedReading(status=error.status)
-            readings.append((feed, self._stale.mark(feed, reading, time.monotonic())))
+            readings.append((feed, reading))
         return readings
 
     def close(self) -> None:

@@ -11,13 +11,12 @@ give no time. Source: HPE Cray Operating System Administration Guide, "PM counte
 """
 
 import re
-import time
 from pathlib import Path
 
-from harness.power.feeds.feed import FeedError, StaleDetector
+from harness.power.feeds.feed import FeedError
 from harness.power.feeds.files import parse_count, read_text
-from harness.power.node_meter import MeterAccess, NodeMeter
-from harness.power.source import MeterError
+from harness.power.feeds.frame import FramedMeter
+from harness.power.node_meter import MeterAccess
 from rules.bundle_format.records import FeedReading
 
 TREE = "/sys/cray/pm_counters"
@@ -28,43 +27,32 @@ renewals are 100 ms apart."""
 VALUE = re.compile(r"(?P<value>\d+) (?P<unit>W|J)(?: (?P<stamp_us>\d+) us)?", re.ASCII)
 
 
-class PmCountersMeter(NodeMeter):
+class PmCountersMeter(FramedMeter):
     """Reads one node by the files of its node controller."""
 
     needs_access = False
+    option_names = frozenset({"tree"})
 
     def __init__(self, access: MeterAccess) -> None:
+        super().__init__(access)
         self._feeds = dict(access.feeds)
         self._tree = Path(access.options.get("tree", TREE))
-        self._stale = StaleDetector()
         self._generation: int | None = None
         """At the opening."""
 
-    @classmethod
-    def open(cls, access: MeterAccess) -> "PmCountersMeter":
-        meter = cls(access)
-        if NODE in meter._feeds.values() and len(meter._feeds) > 1:
-            raise MeterError(
-                f"meter {access.id}: the feed node contains the parts, which do not add up to it; "
-                "declare the parts as a meter of their own with of_record = false"
+    def prepare(self) -> None:
+        if NODE in self._feeds.values() and len(self._feeds) > 1:
+            raise FeedError(
+                "refused",
+                "the feed node contains the parts, which do not add up to it; declare the parts as "
+                "a meter of their own with of_record = false",
             )
         try:
-            meter._read_consistently()
-            meter._generation = meter._read_generation()
+            self.read_feeds()
+            self._generation = self._read_generation()
         except FeedError as error:
-            raise MeterError(
-                f"meter {access.id}: {error.problem}; the feeds here are "
-                f"{', '.join(meter._list_feeds()) or 'none, because this is no Cray or HPE node'}"
-            ) from None
-        return meter
-
-    def read(self) -> list[tuple[str, FeedReading]]:
-        try:
-            readings = self._read_consistently()
-        except FeedError as error:
-            return [(feed, FeedReading(status=error.status)) for feed in self._feeds]
-        now_s = time.monotonic()
-        return [(feed, self._stale.mark(feed, reading, now_s)) for feed, reading in readings]
+            feeds = ", ".join(self._list_feeds()) or "none, because this is no Cray or HPE node"
+            raise FeedError(error.status, f"{error.problem}; the feeds here are {feeds}") from None
 
     def count_cap_changes(self) -> int | None:
         first, last = self._generation, self._read_generation()
@@ -78,7 +66,7 @@ class PmCountersMeter(NodeMeter):
         except FeedError:
             return None
 
-    def _read_consistently(self) -> list[tuple[str, FeedReading]]:
+    def read_feeds(self) -> list[tuple[str, FeedReading]]:
         """Read all feeds of one renewal. Raises FeedError."""
         for _ in range(ATTEMPTS):
             fresh = self._read_number("freshness")

@@ -15,53 +15,40 @@ bundle says which property was read, and none takes the place of the other.
 """
 
 import re
-import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from harness.power.feeds.feed import FeedError, StaleDetector, refuse_unknown_options
-from harness.power.node_meter import MeterAccess, NodeMeter
+from harness.errors import MeterError
+from harness.power.feeds.feed import FeedError
+from harness.power.feeds.frame import FramedMeter
+from harness.power.node_meter import MeterAccess
 from harness.power.nodes._redfish_properties import find_property, look_up, refuse_parts
 from harness.power.nodes._redfish_session import RedfishSession
-from harness.power.source import MeterError
 from rules.bundle_format.records import FeedReading
 
 LARGEST_VALUE = 1e9
 """In W, kWh, V or A."""
 
 
-class RedfishMeter(NodeMeter):
+class RedfishMeter(FramedMeter):
     """Reads resources of one Redfish service."""
 
     blocking_timeout_s = 3.0
+    option_names = frozenset({"user", "ca_file", "pin_sha256", "systems"})
 
-    def __init__(
-        self,
-        access: MeterAccess,
-        session: RedfishSession,
-        power_properties: Mapping[str, tuple[str, str]],
-    ) -> None:
-        self._feeds = dict(access.feeds)
-        self._session = session
-        self._power_properties = power_properties
-        self._stale = StaleDetector()
+    def __init__(self, access: MeterAccess) -> None:
+        super().__init__(access)
+        self._session = RedfishSession(access, self.blocking_timeout_s)
+        self._power_properties: dict[str, tuple[str, str]] = {}
 
-    @classmethod
-    def open(cls, access: MeterAccess) -> "RedfishMeter":
-        refuse_unknown_options(access, {"user", "ca_file", "pin_sha256", "systems"})
-        session = RedfishSession(access, cls.blocking_timeout_s)
-        try:
-            properties = _choose_properties(access, session)
-        except BaseException:
-            session.close()
-            raise
-        return cls(access, session, properties)
+    def prepare(self) -> None:
+        self._power_properties = _choose_properties(self._access, self._session)
 
-    def read(self) -> list[tuple[str, FeedReading]]:
+    def read_feeds(self) -> list[tuple[str, FeedReading]]:
         answers: dict[str, Any] = {}
         readings = []
-        for feed, resource in self._feeds.items():
+        for feed, resource in self._access.feeds.items():
             path, _, _ = resource.partition("#")
             pointer, power_property = self._power_properties[feed]
             try:
@@ -72,8 +59,8 @@ class RedfishMeter(NodeMeter):
                 reading = FeedReading(status=error.status)
                 if error.status in ("timeout", "refused"):
                     # The other feeds would wait for the same service as long.
-                    return [(name, reading) for name in self._feeds]
-            readings.append((feed, self._stale.mark(feed, reading, time.monotonic())))
+                    return [(name, reading) for name in self._access.feeds]
+            readings.append((feed, reading))
         return readings
 
     def close(self) -> None:

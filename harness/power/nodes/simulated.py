@@ -8,42 +8,41 @@ that the environment variable WATTMARK_SIMULATOR names.
 
 import time
 
-from harness.power.node_meter import MeterAccess, NodeMeter
-from harness.power.source import MeterError
+from harness.errors import MeterError
+from harness.power.feeds.feed import FeedError
+from harness.power.feeds.frame import FramedMeter
+from harness.power.node_meter import MeterAccess
 from harness.simulation.node import SimulatedNode
 from rules.bundle_format.records import FeedReading
 
 
-class SimulatedNodeMeter(NodeMeter):
+class SimulatedNodeMeter(FramedMeter):
     """Reads a simulated node."""
 
     needs_access = False
     simulated = True
+    option_names = frozenset({"base_w", "efficiency"})
+    stale_fields = ()
 
-    def __init__(self, access: MeterAccess, node: SimulatedNode) -> None:
-        self._feeds, self._node = tuple(access.feeds), node
-
-    @classmethod
-    def open(cls, access: MeterAccess) -> "SimulatedNodeMeter":
+    def __init__(self, access: MeterAccess) -> None:
+        super().__init__(access)
         options = {**{"base_w": "1500", "efficiency": "0.96"}, **access.options}
         try:
-            node = SimulatedNode(float(options["base_w"]), float(options["efficiency"]))
+            self._node = SimulatedNode(float(options["base_w"]), float(options["efficiency"]))
         except ValueError:
             raise MeterError(f"meter {access.id}: base_w and efficiency must be numbers") from None
-        return cls(access, node)
 
-    def read(self) -> list[tuple[str, FeedReading]]:
+    def read_feeds(self) -> list[tuple[str, FeedReading]]:
         try:
             state = self._node.read(time.monotonic_ns())
-        except MeterError:
-            reading = FeedReading(status="timeout")
-        else:
-            share = len(self._feeds)
-            reading = FeedReading(
-                power_mw=round(1e3 * state.power_w / share),
-                energy_mj=round(1e3 * state.energy_j / share),
-            )
-        return [(feed, reading) for feed in self._feeds]
+        except MeterError as error:
+            raise FeedError("timeout", str(error)) from None
+        share = len(self._access.feeds)
+        reading = FeedReading(
+            power_mw=round(1e3 * state.power_w / share),
+            energy_mj=round(1e3 * state.energy_j / share),
+        )
+        return [(feed, reading) for feed in self._access.feeds]
 
     def close(self) -> None:
         self._node.close()

@@ -13,12 +13,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
+from harness.errors import MeterError
 from harness.power.feeds.counter import CounterUnwrapper
-from harness.power.feeds.feed import FeedError, LoginPause, StaleDetector
-from harness.power.node_meter import MeterAccess, NodeMeter
-from harness.power.source import MeterError
+from harness.power.feeds.feed import FeedError, LoginPause
+from harness.power.feeds.frame import FramedMeter
+from harness.power.node_meter import MeterAccess
 from rules.bundle_format.records import FeedReading
 
 if TYPE_CHECKING:
@@ -66,23 +67,24 @@ class Quantity:
     unwrapper: CounterUnwrapper | None
 
 
-class SnmpMeter(NodeMeter):
+class SnmpMeter(FramedMeter):
     """Reads outlets of a PDU."""
 
     blocking_timeout_s = 1.0
+    option_names = frozenset({"model", "user", "auth", "privacy"})
+    # A PDU rounds its power to watts, so a steady node can repeat it. Only the stamp tells.
+    stale_fields = ("meter_ns",)
 
     def __init__(self, access: MeterAccess, pdu: Mapping[str, Any]) -> None:
-        self._access = access
+        super().__init__(access)
         self._pdu = pdu
         self._session: SnmpSession | None = None
         self._used_s = 0.0
         self._pause = LoginPause()
-        # A PDU rounds its power to watts, so a steady node can repeat it. Only the stamp tells.
-        self._stale = StaleDetector(("meter_ns",))
         self._quantities: dict[str, tuple[Quantity, ...]] = {}
 
     @classmethod
-    def open(cls, access: MeterAccess) -> "SnmpMeter":
+    def make(cls, access: MeterAccess) -> Self:
         try:
             import gufo.snmp  # noqa: F401  # a missing library is reported before a request
         except ImportError:
@@ -90,22 +92,15 @@ class SnmpMeter(NodeMeter):
                 f"meter {access.id}: gufo-snmp is not installed; pip install 'wattmark[meters]'"
             ) from None
         access.require_host()
-        meter = cls(access, _find_pdu(access))
-        try:
-            meter._quantities = meter._find_quantities()
-        except FeedError as error:
-            raise MeterError(f"meter {access.id}: {error.problem}") from None
-        return meter
+        return cls(access, _find_pdu(access))
 
-    def read(self) -> list[tuple[str, FeedReading]]:
-        oids = [quantity.oid for feed in self._quantities.values() for quantity in feed]
-        try:
-            counts = self._get(oids)
-        except FeedError as error:
-            return [(feed, FeedReading(status=error.status)) for feed in self._quantities]
-        now_s = time.monotonic()
+    def prepare(self) -> None:
+        self._quantities = self._find_quantities()
+
+    def read_feeds(self) -> list[tuple[str, FeedReading]]:
+        counts = self._get(quantity.oid for feed in self._quantities.values() for quantity in feed)
         return [
-            (feed, self._stale.mark(feed, _make_reading(feed, quantities, counts), now_s))
+            (feed, _make_reading(feed, quantities, counts))
             for feed, quantities in self._quantities.items()
         ]
 

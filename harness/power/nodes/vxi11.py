@@ -9,9 +9,9 @@ import time
 from contextlib import suppress
 from typing import Any
 
+from harness.errors import MeterError
 from harness.power.feeds.feed import FeedError
 from harness.power.nodes._scpi import ScpiMeter, Transport
-from harness.power.source import MeterError
 
 DEVICE = "inst0"
 

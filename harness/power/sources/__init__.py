@@ -22,8 +22,9 @@ import os
 import sys
 from collections.abc import Container
 
+from harness.errors import MeterError
 from harness.power.discovery import Plugins, list_missing_methods
-from harness.power.source import MeterError, PowerSource
+from harness.power.source import PowerSource
 
 SEARCH_VARIABLE = "WATTMARK_SOURCES"
 

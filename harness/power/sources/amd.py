@@ -27,6 +27,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from harness.errors import MeterError, NotAllowedError
 from harness.power.rocm_cards import Die, divide, pair_dies
 from harness.power.rocm_devices import (
     is_unsupported,
@@ -38,14 +39,7 @@ from harness.power.rocm_devices import (
     visible_gpus,
 )
 from harness.power.rocm_slowdown import find_slowdown
-from harness.power.source import (
-    CapControl,
-    Device,
-    MeterError,
-    NotAllowedError,
-    PowerSource,
-    Readback,
-)
+from harness.power.source import CapControl, Device, PowerSource, Readback
 from rules.bundle_format.records import Reading
 
 ESSENTIAL = ("power_mw", "power_avg_mw", "energy_mj", "cap_mw", "power_state", "slowdown")

@@ -21,6 +21,7 @@ from functools import partial
 from types import ModuleType
 from typing import Any
 
+from harness.errors import MeterError, NotAllowedError
 from harness.power.cuda_devices import choose_boards
 from harness.power.nvml_calls import read_field, repeat_passing
 from harness.power.source import (
@@ -28,8 +29,6 @@ from harness.power.source import (
     ClockControl,
     CounterApart,
     Device,
-    MeterError,
-    NotAllowedError,
     PowerSource,
     Readback,
 )

@@ -13,7 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.power.source import Device, MeterError, PowerSource, Readback, SettingsReader
+from harness.errors import MeterError
+from harness.power.source import Device, PowerSource, Readback, SettingsReader
 from rules.bundle_format.records import Reading
 
 POWERCAP = Path("/sys/class/powercap")

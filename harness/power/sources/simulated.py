@@ -15,12 +15,12 @@ from random import Random
 from threading import Lock
 from typing import Any
 
+from harness.errors import MeterError
 from harness.power.source import (
     CapControl,
     ClockControl,
     CounterApart,
     Device,
-    MeterError,
     PowerSource,
     Readback,
 )

@@ -28,6 +28,7 @@ from harness.power_logs.records import (
 from harness.power_logs.text import open_lines
 from rules.bundle import Bundle
 from rules.bundle_format.csv_table import read_table
+from rules.bundle_format.evidence import Evidence
 from rules.bundle_format.files import MAX_UNPACKED_BYTES, Files, Refused, read_files
 from rules.bundle_format.load import MAX_LOG_LINES, read_evidence
 from rules.bundle_format.manifest import read_manifest
@@ -38,7 +39,6 @@ from rules.bundle_format.records import (
     NODE_SAMPLES_FILE,
     SIGNATURE_DIR,
     STUDY,
-    Evidence,
     FeedReading,
     Json,
     NodeSample,

@@ -4,23 +4,25 @@ and the harness reads them while the file grows."""
 import json
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
 from rules.bundle_format.records import Json
+from rules.json_record import from_json, to_json
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class WorkerEvent:
     """An event of one rank."""
 
+    KIND_KEY: ClassVar[str] = "event"
     kind: ClassVar[str]
     """The value of `event` in the file."""
     rank: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class WorkerStarted(WorkerEvent):
     """The worker process runs and has imported the harness."""
 
@@ -30,7 +32,7 @@ class WorkerStarted(WorkerEvent):
     """Hash of the code that this process runs (see `harness.system.hash_source`)."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class WorkloadBuilt(WorkerEvent):
     """The implementation built the model; most fields are those of `rules.contract.Built`."""
 
@@ -50,7 +52,7 @@ class WorkloadBuilt(WorkerEvent):
     """Duration of the build."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class RankEndedPhase(WorkerEvent):
     """The rank ended a phase before the first epoch (`phase` of
     `rules.bundle_format.events.PhaseEnded`)."""
@@ -62,7 +64,7 @@ class RankEndedPhase(WorkerEvent):
     end_ns: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class EpochCalibrated(WorkerEvent):
     """The rank knows how many batches an epoch has. For a server a batch is a request."""
 
@@ -74,7 +76,7 @@ class EpochCalibrated(WorkerEvent):
     """Memory that torch's allocator reserved on the GPU. None on a CPU and for a server."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class RankEndedEpoch(WorkerEvent):
     """The rank ended an epoch, and the windows of its batches are on disk."""
 
@@ -91,7 +93,7 @@ class RankEndedEpoch(WorkerEvent):
     """Loss of each step, which may be NaN or infinite. Empty for a server."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class TokensTallied(WorkerEvent):
     """The load generator counted the requests and output tokens of the whole run."""
 
@@ -101,7 +103,7 @@ class TokensTallied(WorkerEvent):
     server_output_tokens: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class MemoryExhausted(WorkerEvent):
     """The accelerator has too little memory for the batch."""
 
@@ -109,7 +111,7 @@ class MemoryExhausted(WorkerEvent):
     message: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class JobRefused(WorkerEvent):
     """The implementation refused the job as it is. Running it again would not help."""
 
@@ -117,7 +119,7 @@ class JobRefused(WorkerEvent):
     message: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class WorkerFailed(WorkerEvent):
     """The implementation raised an error."""
 
@@ -125,7 +127,7 @@ class WorkerFailed(WorkerEvent):
     message: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class FilesUnwritable(WorkerEvent):
     """The rank cannot write its files, on a full disk for example."""
 
@@ -133,34 +135,16 @@ class FilesUnwritable(WorkerEvent):
     message: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class WorkerFinished(WorkerEvent):
     """The rank ended its last epoch."""
 
     kind = "finished"
 
 
-_EVENT_CLASSES: dict[str, type[WorkerEvent]] = {
-    event_class.kind: event_class
-    for event_class in (
-        WorkerStarted,
-        WorkloadBuilt,
-        RankEndedPhase,
-        EpochCalibrated,
-        RankEndedEpoch,
-        TokensTallied,
-        MemoryExhausted,
-        JobRefused,
-        WorkerFailed,
-        FilesUnwritable,
-        WorkerFinished,
-    )
-}
-
-
 def worker_event_to_json(event: WorkerEvent) -> Json:
     """Return the event as the JSON object of a line of `events.RANK.jsonl`."""
-    value: Json = {"event": event.kind, **asdict(event)}
+    value: Json = to_json(event)
     if isinstance(event, RankEndedEpoch):
         # JSON has no NaN and no infinity, so such a loss is text in the file.
         value["losses"] = [loss if math.isfinite(loss) else str(loss) for loss in event.losses]
@@ -168,15 +152,10 @@ def worker_event_to_json(event: WorkerEvent) -> Json:
 
 
 def worker_event_from_json(value: Json) -> WorkerEvent:
-    """Return the event of a JSON object that `worker_event_to_json` made."""
-    event_class = _EVENT_CLASSES[value["event"]]
-    values: Json = {}
-    for name in (field.name for field in fields(event_class)):
-        # JSON has lists. The records are frozen and hold tuples.
-        values[name] = tuple(value[name]) if isinstance(value[name], list) else value[name]
-    if event_class is RankEndedEpoch:
-        values["losses"] = tuple(float(loss) for loss in value["losses"])
-    return event_class(**values)
+    """Return the event of a JSON object that `worker_event_to_json` made. Raises RecordError."""
+    if "losses" in value:
+        value = {**value, "losses": [float(loss) for loss in value["losses"]]}
+    return from_json(WorkerEvent, value, is_validated=True)
 
 
 class WorkerEventReader:

@@ -4,14 +4,10 @@
 import contextlib
 import json
 import os
-import queue
-import subprocess
-import sys
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from typing import IO
 
+from harness.json_child import ChildEnded, ChildSilent, JsonChild
 from harness.power.sources import source_class
 from harness.processes import HURRIED_TIMEOUT_S
 from harness.studies.records import PartWindow
@@ -60,35 +56,15 @@ class StudyWorker:
     def __init__(
         self, settings: Json, environment: Mapping[str, str], on_line: Callable[[str], None]
     ) -> None:
-        self._command = [sys.executable, "-m", MODULE, json.dumps(settings)]
-        self._environment = {**environment, "PYTHONSAFEPATH": "1"}
-        self._on_line = on_line
-        self._process: subprocess.Popen[str] | None = None
-        self._answers: queue.Queue[Json] = queue.Queue()
-        self._threads: list[threading.Thread] = []
+        self._arguments = ["-m", MODULE, json.dumps(settings)]
+        self._environment, self._on_line = environment, on_line
+        self._child: JsonChild | None = None
         self._build_timeout_s = BUILD_TIMEOUT_S
         self.versions: Mapping[str, str | None] = {}
         """Versions of the libraries that run the models."""
 
     def __enter__(self) -> "StudyWorker":
-        self._process = subprocess.Popen(
-            self._command,
-            env=self._environment,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            errors="replace",
-            start_new_session=True,  # only the harness handles Ctrl-C
-        )
-        assert self._process.stdout is not None and self._process.stderr is not None
-        for target, lines in (
-            (self._listen, self._process.stdout),
-            (self._log, self._process.stderr),
-        ):
-            thread = threading.Thread(target=target, args=(lines,), daemon=True)
-            thread.start()
-            self._threads.append(thread)
+        self._child = JsonChild(self._arguments, self._environment, self._on_line)
         try:
             self.versions = self._receive(READY_TIMEOUT_S, "ready")["versions"]
         except BaseException:
@@ -97,29 +73,22 @@ class StudyWorker:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        process = self._process
-        assert process is not None
-        if process.poll() is None:
-            with contextlib.suppress(WorkerDied):
-                self._send({"command": "stop"})
-            try:
-                process.wait(STOP_TIMEOUT_S)
-            except subprocess.TimeoutExpired:
-                self.kill()
-        for thread in self._threads:
-            thread.join(HURRIED_TIMEOUT_S)
+        assert self._child is not None
+        with contextlib.suppress(ChildEnded):
+            self._child.send({"command": "stop"})
+        self._child.close(STOP_TIMEOUT_S)
+        self._child.join(HURRIED_TIMEOUT_S)
 
     def kill(self) -> None:
         """End the process at once. Whoever waits for its answer gets WorkerDied."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
+        if self._child is not None:
+            self._child.kill()
 
     @property
     def pid(self) -> int:
         """The process id."""
-        assert self._process is not None
-        return self._process.pid
+        assert self._child is not None
+        return self._child.process.pid
 
     def open(self, job: ModelJob) -> ModelFacts:
         """Build a model and return its sizes. Raises ModelRefused or WorkerDied."""
@@ -165,50 +134,29 @@ class StudyWorker:
         self._ask({"command": "idle"}, BUILD_TIMEOUT_S, "idle")
 
     def _ask(self, command: Json, timeout_s: float, *expected: str) -> Json:
-        self._send(command)
+        assert self._child is not None
+        # The reason why a worker has ended is among its answers.
+        with contextlib.suppress(ChildEnded):
+            self._child.send(command)
         return self._receive(timeout_s, *expected)
 
-    def _send(self, command: Json) -> None:
-        assert self._process is not None and self._process.stdin is not None
-        try:
-            self._process.stdin.write(json.dumps(command) + "\n")
-            self._process.stdin.flush()
-        except OSError:
-            # The reason follows on its standard output, or its status tells it.
-            pass
-
     def _receive(self, timeout_s: float, *expected: str) -> Json:
+        assert self._child is not None
         try:
-            answer = self._answers.get(timeout=timeout_s)
-        except queue.Empty:
+            answer: Json = self._child.receive(timeout_s)
+        except ChildSilent:
             self.kill()
             raise WorkerDied(f"the worker did not answer within {timeout_s:.0f} s") from None
+        except ChildEnded as end:
+            self.kill()
+            raise WorkerDied(
+                f"the worker ended with status {end.status}; the log has its output"
+            ) from None
         if answer["kind"] in expected:
             return answer
-        assert self._process is not None
-        if answer["kind"] == "closed":
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(STOP_TIMEOUT_S)
-            status = self._process.poll()
-            self.kill()
-            raise WorkerDied(f"the worker ended with status {status}; the log has its output")
         self.kill()
         reason = str(answer.get("reason", f"it answered {answer['kind']}"))
         raise WorkerDied(f"the worker failed: {reason}")
-
-    def _listen(self, lines: IO[str]) -> None:
-        for line in lines:
-            try:
-                answer = json.loads(line)
-            except ValueError:
-                self._on_line(line.rstrip("\n"))
-                continue
-            self._answers.put(answer)
-        self._answers.put({"kind": "closed"})
-
-    def _log(self, lines: IO[str]) -> None:
-        for line in lines:
-            self._on_line(line.rstrip("\n"))
 
 
 def make_worker_settings(implementation: str, uuid: str, device: str, meter: str) -> Json:

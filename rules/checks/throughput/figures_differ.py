@@ -25,9 +25,10 @@ from rules.bundle import Bundle
 from rules.bundle_format.records import Json
 from rules.bundle_format.table import RESULT
 from rules.finding import Severity, Violation
+from rules.json_record import to_json
 from rules.metrics.figures import FIGURES
 from rules.metrics.figures_json import figures_to_json, find_differences
-from rules.metrics.node.figures import add_node_figures, node_headline_to_json
+from rules.metrics.node.figures import add_node_figures
 from rules.rule import BundleRule
 
 RULE = BundleRule(__name__, "T102", Severity.ERROR, waivable=False)
@@ -79,7 +80,7 @@ def _take_means(headline: Json) -> Json:
 def _compute_node_means(bundle: Bundle) -> Json | None:
     if bundle.node_figures is None:
         return None
-    return _take_node_means(node_headline_to_json(bundle.node_figures.headline))
+    return _take_node_means(to_json(bundle.node_figures.headline))
 
 
 def _take_node_means(node: Json | None) -> Json | None:

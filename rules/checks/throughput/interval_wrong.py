@@ -23,7 +23,7 @@ from typing import Any
 from rules.bundle import Bundle
 from rules.bundle_format.table import RESULT
 from rules.finding import Severity, Violation
-from rules.metrics.figures_json import headline_to_json
+from rules.json_record import to_json
 from rules.rule import BundleRule
 
 RULE = BundleRule(__name__, "T103", Severity.ERROR, waivable=False)
@@ -33,7 +33,7 @@ RULE = BundleRule(__name__, "T103", Severity.ERROR, waivable=False)
 def check(bundle: Bundle) -> Iterator[Violation]:
     if bundle.stated_figures is None:
         return
-    for name, computed in headline_to_json(bundle.stated_figures.headline).items():
+    for name, computed in to_json(bundle.stated_figures.headline).items():
         stated = bundle.result["headline"][name]
         # T102 reports a figure that only one of the two has.
         if stated is None or computed is None:

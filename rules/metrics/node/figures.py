@@ -18,6 +18,7 @@ from rules.bundle_format.records import Json
 from rules.bundle_format.table import Floats, Table
 from rules.declarations.run import RunDeclaration
 from rules.declarations.system import SystemDeclaration
+from rules.json_record import to_json
 from rules.metrics.energy import MetricsError, Trace, counter_energies, trapezoid_energies
 from rules.metrics.figures import Estimate, RunFigures, estimate_ratio
 from rules.metrics.node.level import derive_level
@@ -143,23 +144,13 @@ def compute_node_figures(
     return NodeFigures(headline, epochs, traces, spread(power_w))
 
 
-def node_headline_to_json(headline: NodeHeadline) -> Json:
-    """The key `node` of result.json."""
-    return {
-        name: {**vars(value), "ci95": None if value.ci95 is None else list(value.ci95)}
-        if isinstance(value, Estimate)
-        else value
-        for name, value in vars(headline).items()
-    }
-
-
 def add_node_figures(document: Json, node_figures: NodeFigures) -> None:
     """Add the figures of the nodes to the figures of result.json: `node`, and `node` of each epoch
     that has them."""
-    document["node"] = node_headline_to_json(node_figures.headline)
+    document["node"] = to_json(node_figures.headline)
     for epoch in document["epochs"]:
         if epoch["epoch"] in node_figures.epochs:
-            epoch["node"] = dict(vars(node_figures.epochs[epoch["epoch"]]))
+            epoch["node"] = to_json(node_figures.epochs[epoch["epoch"]])
 
 
 def _check_nodes(traces: Sequence[FeedTrace], spans: Sequence[NodeSpan]) -> None:

@@ -38,7 +38,7 @@ def list_files(root: Path) -> dict[Path, bytes]:
 
 def test_every_command_is_listed_and_has_help() -> None:
     for name in ("review", "withdraw", "waive", "accept", "verify"):
-        assert cli.COMMANDS[name][0] == f"checker.trust.cli:{name}"
+        assert cli.COMMANDS[name][0] == f"checker.trust_commands.cli:{name}"
         result = run_command(name, "--help")
         assert result.exit_code == 0 and "Usage" in result.output
 

@@ -45,8 +45,8 @@ from support.kills import (
 
 from checker.engine import judge
 from harness.cli import main
+from harness.errors import MeterError
 from harness.power.caps.journal import JOURNAL_FILE
-from harness.power.source import MeterError
 from harness.power.sources import simulated
 from harness.processes import list_descendants
 from harness.run import command, preflight

@@ -13,8 +13,9 @@ from support.bindings.fixtures import libraries as libraries
 from support.bindings.fixtures import library_process as library_process
 from support.bindings.process import LibraryProcess
 
+from harness.errors import MeterError, NotAllowedError
 from harness.power.caps.limits import set_cap, set_state
-from harness.power.source import Device, MeterError, NotAllowedError, PowerSource, Readback
+from harness.power.source import Device, PowerSource, Readback
 
 A, B = "PCI-0000:05:00.0", "PCI-0000:25:00.0"
 INVAL, NOT_SUPPORTED, NO_PERM, BUSY, NOT_FOUND = 1, 2, 10, 30, 31

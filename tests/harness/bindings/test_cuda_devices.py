@@ -9,9 +9,9 @@ from support.bindings.boards import Boards, map_boards
 from support.bindings.build import CUDA_LIBRARY, needs_cc, run_code
 from support.bindings.fixtures import libraries as libraries
 
+from harness.errors import MeterError
 from harness.power import cuda_devices
 from harness.power.cuda_devices import choose_boards
-from harness.power.source import MeterError
 
 UUIDS = [f"GPU-0000000{n}-0000-0000-0000-000000000000" for n in range(4)]
 NO_PERMISSION = "Insufficient Permissions"

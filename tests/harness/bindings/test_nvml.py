@@ -15,8 +15,9 @@ from support.bindings.fixtures import libraries as libraries
 from support.bindings.fixtures import library_process as library_process
 from support.bindings.process import LibraryProcess
 
+from harness.errors import MeterError, NotAllowedError
 from harness.power.caps.limits import set_cap
-from harness.power.source import Device, MeterError, NotAllowedError, PowerSource, Readback
+from harness.power.source import Device, PowerSource, Readback
 
 A, B = (f"GPU-0000000{n}-0000-0000-0000-000000000000" for n in (0, 1))
 NOBODY = 65534

@@ -17,6 +17,7 @@ from support.kills import DEADLINE_S, wait_for
 
 from harness.cli import main
 from harness.doctor import examine
+from harness.errors import MeterError
 from harness.power.caps import watchdog as cap_watchdog
 from harness.power.caps.apply import applied_cap
 from harness.power.caps.journal import (
@@ -28,7 +29,6 @@ from harness.power.caps.journal import (
 )
 from harness.power.caps.restore import RestoreError
 from harness.power.caps.watchdog import WatchdogError
-from harness.power.source import MeterError
 
 REPOSITORY = Path(__file__).parents[3]
 NOBODY = 65534

@@ -15,8 +15,8 @@ from support.harness.amd_boards import gpu as gpu
 from support.harness.amd_boards import kernel as kernel
 from support.harness.amd_boards import meter as meter
 
+from harness.errors import MeterError, NotAllowedError
 from harness.power import rocm_slowdown
-from harness.power.source import MeterError, NotAllowedError
 from harness.power.sources.amd import AmdSource
 from harness.run import preflight
 from harness.run.board_settings import determine_cap

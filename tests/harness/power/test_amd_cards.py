@@ -6,11 +6,11 @@ import pytest
 from support.bundles import make_evidence
 from support.fakes.fake_amdsmi import FakeAmdSmi, FakeGpu, write_kfd_nodes
 
+from harness.errors import MachineError
 from harness.power.source import STATE_VARIABLE
 from harness.power.sources import amd
 from harness.power.sources.amd import AmdSource
 from harness.run import preflight
-from harness.run.plan import MachineError
 from rules.boards import find_board
 from rules.bundle import Bundle
 from rules.checks.power.readings_copied import RULE as COPIED

@@ -17,9 +17,9 @@ from support.harness.amd_boards import gpu as gpu
 from support.harness.amd_boards import kernel as kernel
 from support.harness.amd_boards import meter as meter
 
+from harness.errors import MeterError
 from harness.power import rocm_devices
 from harness.power.rocm_devices import uuid_of_torch, visible_gpus
-from harness.power.source import MeterError
 from harness.power.sources import amd, open_source
 from harness.power.sources.amd import AmdSource
 from rules.boards import find_board

@@ -18,9 +18,10 @@ from support.harness.amd_boards import kernel as kernel
 from support.harness.amd_boards import meter as meter
 from support.lazy_module import LazyModule
 
+from harness.errors import MeterError
 from harness.power.rocm_devices import VISIBLE_VARIABLES
 from harness.power.sampler import Settings, _Loop
-from harness.power.source import Device, MeterError
+from harness.power.source import Device
 from harness.power.sources import open_source
 from harness.run import command
 from harness.run.plan import Machine, Plan, RunRequest

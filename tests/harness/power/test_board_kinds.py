@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from support.fakes.fake_nvml import NVML_ERROR_NOT_SUPPORTED, FakeNvml, NVMLError
 
+from harness.errors import MeterError
 from harness.power.nvml_calls import ATTEMPTS
-from harness.power.source import STATE_VARIABLE, MeterError
+from harness.power.source import STATE_VARIABLE
 from harness.power.sources.nvidia import NvidiaSource
 from harness.run import preflight
 from harness.run.plan import RunRequest

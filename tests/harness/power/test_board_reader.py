@@ -12,10 +12,11 @@ from threading import Barrier
 import numpy as np
 import pytest
 
+from harness.errors import MeterError
 from harness.power import board_reader
 from harness.power.board_reader import REFRESH_NS, BoardReader, find_widest_gap
 from harness.power.sampler import Sampler, Settings, raise_priority
-from harness.power.source import CounterApart, Device, MeterError, PowerSource
+from harness.power.source import CounterApart, Device, PowerSource
 from rules.bundle_format.records import Reading
 
 MS = 1_000_000
@@ -163,9 +164,9 @@ def test_sampler_has_real_time_scheduling_where_it_is_granted(tmp_path) -> None:
     settings = Settings("simulated:h200,counter-read=3.7", uuids, "node0", 100, str(tmp_path))
     with Sampler(settings) as sampler:
         time.sleep(0.5)
-        assert sampler._process is not None
+        assert sampler._child is not None
         # Each thread has its own policy, and those that read the counters are among them.
-        tasks = Path(f"/proc/{sampler._process.pid}/task")
+        tasks = Path(f"/proc/{sampler._child.process.pid}/task")
         threads = [int(task.name) for task in tasks.iterdir()]
         policies = {os.sched_getscheduler(thread) for thread in threads}
         sampler.stop()

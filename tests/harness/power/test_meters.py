@@ -8,20 +8,14 @@ import pytest
 from support.fakes import fake_nvml
 from support.fakes.fake_nvml import NVML_ERROR_NOT_SUPPORTED, FakeNvml
 
+from harness.errors import MeterError, NotAllowedError, PlanError
 from harness.power.cuda_devices import visible_devices
-from harness.power.source import (
-    MeterError,
-    NotAllowedError,
-    cap_control,
-    find_unused_boards,
-    read_back,
-)
+from harness.power.source import cap_control, find_unused_boards, read_back
 from harness.power.sources import open_source, source_names
 from harness.power.sources.nvidia import NvidiaSource
 from harness.power.sources.rapl import RaplSource
 from harness.power.sources.simulated import SimulatedSource
 from harness.run.board_settings import determine_cap
-from harness.run.plan import PlanError
 from harness.simulation.board_models import MODELS
 from harness.simulation.board_state import Activity
 from harness.simulation.boards import RESIDENT_W, Boards

@@ -130,8 +130,8 @@ def test_readback_gives_limits_of_every_accelerator(tmp_path):
 def test_samples_are_on_disk_when_the_harness_is_gone(tmp_path):
     sampler = Sampler(make_settings(tmp_path)).__enter__()
     time.sleep(1.0)
-    sampler._process.stdin.close()  # what the kernel does when the harness is killed
-    sampler._process.wait(60)
+    sampler._child.process.stdin.close()  # what the kernel does when the harness is killed
+    sampler._child.process.wait(60)
     assert len(read_rows(tmp_path / "samples.csv")) >= 6
 
 
@@ -145,7 +145,7 @@ def test_a_meter_that_cannot_be_opened_is_said(tmp_path):
 
 def test_a_sampler_that_dies_is_noticed(tmp_path):
     with Sampler(make_settings(tmp_path)) as sampler:
-        sampler._process.kill()
+        sampler._child.process.kill()
         with pytest.raises(SamplerError, match="ended by itself"):
             sampler.flush()
             sampler.flush()
@@ -295,7 +295,7 @@ def test_the_sampler_is_in_a_session_of_its_own(tmp_path):
     """An interrupt typed at the terminal goes to the process group of the harness; the sampler ends
     when the harness tells it to."""
     with Sampler(make_settings(tmp_path)) as sampler:
-        pid = sampler._process.pid
+        pid = sampler._child.process.pid
         assert os.getsid(pid) == os.getpgid(pid) == pid != os.getsid(0)
 
 
@@ -308,10 +308,10 @@ def test_files_of_the_working_directory_do_not_shadow_modules_of_the_sampler(tmp
 
 def test_commands_that_arrive_together_are_all_answered(tmp_path):
     with Sampler(make_settings(tmp_path)) as sampler:
-        sampler._process.stdin.write(
+        sampler._child.process.stdin.write(
             '{"command": "flush"}\n{"command": "flush"}\n{"command": "flush"}\n'
         )
-        sampler._process.stdin.flush()
+        sampler._child.process.stdin.flush()
         for _ in range(3):
             sampler._receive("flushed")
 
@@ -319,7 +319,7 @@ def test_commands_that_arrive_together_are_all_answered(tmp_path):
 def test_the_sampler_has_ended_when_its_block_is_left(tmp_path):
     with Sampler(make_settings(tmp_path)) as sampler:
         pass
-    assert sampler._process.poll() is not None
+    assert sampler._child.process.poll() is not None
 
 
 class TimedBoards:

@@ -16,10 +16,11 @@ import pytest
 from click.testing import CliRunner
 
 from harness.cli import main
+from harness.errors import MeterError
 from harness.power import sources
 from harness.power.caps import apply as cap_apply
 from harness.power.caps.registry import state_directories
-from harness.power.source import CapControl, MeterError, PowerSource, Readback, read_back
+from harness.power.source import CapControl, PowerSource, Readback, read_back
 from harness.power.sources import measuring_meters, open_source, source_class, source_names
 
 TESTS = Path(__file__).parents[2]

@@ -15,8 +15,9 @@ from support.lazy_module import LazyModule
 
 from checker.engine import judge
 from harness.cli import main
+from harness.errors import PlanError
 from harness.power.sources import open_source
-from harness.run.plan import Machine, Plan, PlanError, RunRequest
+from harness.run.plan import Machine, Plan, RunRequest
 from harness.run.planning import make_plan
 from harness.run.session import RunFailed
 from harness.run.workers.recorder import EpochRecorder, HostClock

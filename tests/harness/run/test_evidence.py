@@ -8,6 +8,7 @@ from support.harness.shares import make_share
 
 from harness.run.evidence import make_dates
 from harness.run.node_share import NodeShare
+from rules.json_record import from_json, to_json
 
 
 def test_a_run_lasts_from_its_first_node_to_its_last():
@@ -24,9 +25,9 @@ def test_a_run_lasts_from_its_first_node_to_its_last():
 
 def test_a_share_that_was_sent_is_the_one_that_was_collected():
     share = make_share()
-    assert NodeShare.from_json(json.loads(json.dumps(share.to_json()))) == share
+    assert from_json(NodeShare, json.loads(json.dumps(to_json(share))), is_validated=True) == share
 
 
 def test_a_share_without_tally_and_limits_has_none_after_it_was_sent():
     share = replace(make_share(), tally=None, found_mw=None, found_state={}, requests=())
-    assert NodeShare.from_json(json.loads(json.dumps(share.to_json()))) == share
+    assert from_json(NodeShare, json.loads(json.dumps(to_json(share))), is_validated=True) == share

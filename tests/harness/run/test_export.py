@@ -10,8 +10,8 @@ from click.testing import CliRunner
 from support.harness.session_runs import make_test_plan
 
 from harness.cli import main
+from harness.errors import MachineError, PlanError
 from harness.run.export import ExportTarget, RunExport, check_export, parse_target
-from harness.run.plan import MachineError, PlanError
 
 
 def require_client() -> None:

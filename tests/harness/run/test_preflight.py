@@ -11,13 +11,13 @@ from support.fakes.fake_nvml import FakeNvml
 
 from harness import doctor
 from harness.cli import main
-from harness.power.source import MeterError, Readback
+from harness.errors import MeterError, PlanError
+from harness.power.source import Readback
 from harness.power.sources import open_source
 from harness.power.sources.nvidia import NvidiaSource
 from harness.power.sources.simulated import SimulatedSource
 from harness.run import preflight
 from harness.run.board_settings import determine_cap
-from harness.run.plan import PlanError
 from harness.system import describe_environment, hash_source, read_description, read_git_state
 from rules.workloads import workloads
 

@@ -10,9 +10,10 @@ from click.testing import CliRunner
 from support.harness.session_runs import make_test_plan
 
 from harness.cli import main
+from harness.errors import PlanError
 from harness.interrupts import Interrupted
 from harness.run import repeats
-from harness.run.plan import PlanError, RunRequest
+from harness.run.plan import RunRequest
 from harness.run.repeats import MAX_RUNS, MIN_RUNS, find_unfinished, run_until_narrow
 from harness.run.run_directory import STATE_FILE
 from rules.metrics.figures import student_t95

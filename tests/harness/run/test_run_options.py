@@ -14,6 +14,7 @@ from harness.power import sources
 from harness.power.sources import open_source
 from harness.run import command
 from harness.run.plan import Machine, RunRequest
+from harness.run.plan_checks import check_plan
 from harness.run.planning import make_plan
 from harness.run.session import RunFailed
 from harness.system import DESCRIPTION, hash_source
@@ -299,7 +300,7 @@ def test_a_checkout_with_changes_is_told_of_before_the_run(
     assert (
         any(
             "M108" in check.result
-            for check in checks.check_plan(replace(make_test_plan(), standing=standing))
+            for check in check_plan(replace(make_test_plan(), standing=standing))
             if check.ok is None
         )
         == has_warning

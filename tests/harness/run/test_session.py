@@ -26,12 +26,12 @@ from support.kills import DEADLINE_S
 
 from checker.engine import judge
 from harness.cli import main
+from harness.errors import MachineError, PlanError
 from harness.power.caps.watchdog import WatchdogError
 from harness.processes import list_descendants
 from harness.run import batch_size as batchsize
 from harness.run import command
 from harness.run import run_directory as rundir
-from harness.run.plan import MachineError, PlanError
 from harness.run.repeats import compare_bundles, explain_others, find_repeats, is_repeat
 from harness.run.session import RunFailed, RunUnwritable
 

@@ -24,11 +24,12 @@ from support.kills import DEADLINE_S, read_complete_rows
 
 from checker.engine import judge_all
 from harness import interrupts
+from harness.errors import PlanError
 from harness.power.sources import open_source
 from harness.processes import list_descendants
 from harness.run import command
 from harness.run import run_directory as rundir
-from harness.run.plan import Plan, PlanError
+from harness.run.plan import Plan
 from rules.bundle_format import write as bundle
 
 pytestmark = pytest.mark.xdist_group("signals")

@@ -3,6 +3,7 @@
 import csv
 import gzip
 import json
+import signal
 import time
 from functools import cache, partial
 
@@ -10,7 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from harness.cli import main
-from harness.power.source import Device, MeterError, Readback
+from harness.errors import MeterError
+from harness.power.source import Device, Readback
 from harness.power.sources.simulated import SimulatedSource
 from harness.sensor import command
 from harness.sensor.load import ComputingLoad, SimulatedLoad
@@ -156,10 +158,19 @@ def test_computing_process_keeps_to_its_pulses_and_its_end_is_told() -> None:
         played = load.finish()
         for (planned_start, planned_end), (start, end) in zip(pulses, played, strict=True):
             assert planned_start <= start < end and end >= planned_end
-        load._process.kill()
+        load._child.process.kill()
         # The pulses still reach the pipe of a process that is ending, and not that of an ended one.
         with pytest.raises(MeterError, match="has ended with status -9"):
             load.play(pulses)
+            load.finish()
+
+
+def test_computing_process_that_hangs_is_told(monkeypatch) -> None:
+    monkeypatch.setattr("harness.sensor.load.ANSWER_TIMEOUT_S", 0.2)
+    with ComputingLoad({}, "cpu") as load:
+        load._child.process.send_signal(signal.SIGSTOP)
+        load.play([])
+        with pytest.raises(MeterError, match="did not answer within 0 s; see whether other proc"):
             load.finish()
 
 

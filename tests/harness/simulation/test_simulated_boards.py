@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from support.simulated_bench import Bench, S
 
-from harness.power.source import MeterError
+from harness.errors import MeterError
 from harness.simulation.boards import Boards
 from harness.simulation.throughput_model import Curve, load_fit
 from rules.metrics.sweeps.peaks import find_measured_peak

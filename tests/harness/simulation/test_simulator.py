@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from support.kills import wait_for
 
-from harness.power.source import MeterError, Readback
+from harness.errors import MeterError
+from harness.power.source import Readback
 from harness.power.sources import open_source
 from harness.simulation import server as simulator
 from harness.simulation.boards import Boards

@@ -12,12 +12,13 @@ import pytest
 from support.harness.session_runs import make_test_plan
 from support.sweep_runs import BOARDS, RUN_REQUEST, write_bundle
 
-from harness.run.plan import Machine, Plan, PlanError, RunRequest
+from harness.commands import requeue
+from harness.commands.requeue import find_bundle, find_study, find_unfinished
+from harness.errors import PlanError
+from harness.run.plan import Machine, Plan, RunRequest
 from harness.run.planning import make_plan
 from harness.run.run_directory import STATE_FILE
-from harness.slurm import requeue
 from harness.slurm.job import JobEnergy, SlurmJob
-from harness.slurm.requeue import find_bundle, find_study, find_unfinished
 from harness.studies.earlier import EarlierStudy
 from harness.studies.plan import (
     SIMULATED_MODELS,

@@ -2,12 +2,12 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
 from harness.slurm.job import SiteCap, SlurmJob, SlurmJobError, is_requeued, read_job
+from rules.json_record import from_json, to_json
 
 STEP = {"SLURM_JOB_ID": "12", "SLURM_STEP_ID": "0"}
 JOB = """\
@@ -39,7 +39,7 @@ def test_task_of_an_array_has_job_step_task_and_restarts() -> None:
     environment = {**STEP, "SLURM_ARRAY_TASK_ID": "3", "SLURM_RESTART_COUNT": "2", "PATH": ""}
     job = read_job(environment)
     assert job == SlurmJob("12", "0", 2, 3, None) and is_requeued(environment)
-    assert SlurmJob.from_json(asdict(job)) == job
+    assert from_json(SlurmJob, to_json(job)) == job
 
 
 def test_batch_script_without_srun_is_in_no_step() -> None:
@@ -65,7 +65,7 @@ def test_cap_of_the_comment_is_the_one_that_the_prolog_sets(
     job = read_job(make_environment(comment))
     assert job is not None
     assert job.site_cap == (None if cap_w is None else SiteCap(cap_w, "comment"))
-    assert SlurmJob.from_json(asdict(job)) == job
+    assert from_json(SlurmJob, to_json(job)) == job
 
 
 def test_cap_of_the_environment_counts_before_that_of_the_comment(

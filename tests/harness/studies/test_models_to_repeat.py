@@ -4,7 +4,7 @@ their board drifted."""
 from pathlib import Path
 
 from harness.studies.models_to_repeat import drop_models_to_repeat
-from rules.bundle_format.study_records import StudyEvidence
+from rules.bundle_format.evidence import StudyEvidence
 from rules.studies.bundle import StudyBundle
 from rules.studies.declaration import NOT_REACHED
 from rules.testing.frames import StudyFrames

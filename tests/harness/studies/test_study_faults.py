@@ -15,7 +15,8 @@ from support.harness.session_runs import TESTS
 
 from checker.engine import judge
 from harness.cli import main
-from harness.run.plan import PlanError, RunRequest
+from harness.errors import PlanError
+from harness.run.plan import RunRequest
 from harness.run.session import RunFailed
 from harness.studies import command
 from harness.studies.boards import worker_process

@@ -28,6 +28,7 @@ from harness.studies.planning import StudyRequest
 from harness.studies.records import PartWindow
 from rules.bundle_format.files import read_files
 from rules.finding import Severity
+from rules.json_record import from_json, to_json
 from rules.studies.bundle import StudyBundle
 from rules.summaries.study_summary import summarize_study
 from rules.views import open_view
@@ -105,10 +106,10 @@ def test_session_of_an_earlier_version_has_method_1_0() -> None:
     machine = Machine("nvidia", "cuda", None, (), "P0", 700.0)
     plan = SessionPlan.of("a-study", 0, machine)
     record = SessionRecord(plan, {}, {}, "0" * 64, datetime.now(UTC), method="1.1")
-    document = record.to_json()
-    assert SessionRecord.from_json(document).method == "1.1"
+    document = to_json(record)
+    assert from_json(SessionRecord, document).method == "1.1"
     del document["method"]
-    assert SessionRecord.from_json(document).method == "1.0"
+    assert from_json(SessionRecord, document).method == "1.0"
 
 
 @pytest.fixture

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from harness.run.plan import PlanError, RunRequest
+from harness.errors import PlanError
+from harness.run.plan import RunRequest
 from harness.studies.boards.work_queue import WorkQueue, count_within_budget
 from harness.studies.plan import StudyEntry
 from harness.studies.planning import (

@@ -13,12 +13,12 @@ from support.sweep_runs import (
     write_bundle,
 )
 
+from harness.errors import MeterError, NotAllowedError, PlanError
 from harness.interrupts import Interrupted
 from harness.power.caps.journal import BlockedError
 from harness.power.caps.restore import RestoreError
-from harness.power.source import MeterError, NotAllowedError
 from harness.run import command
-from harness.run.plan import PlanError, RunRequest
+from harness.run.plan import RunRequest
 from harness.run.progress import format_minutes
 from harness.run.session import RunFailed
 from harness.sweep import run as sweep

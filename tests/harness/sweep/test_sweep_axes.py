@@ -15,7 +15,8 @@ from support.sweep_runs import (
     make_test_sweep,
 )
 
-from harness.run.plan import PlanError, RunRequest
+from harness.errors import PlanError
+from harness.run.plan import RunRequest
 from harness.run.planning import make_plan
 from harness.sweep.axis import (
     CAP,

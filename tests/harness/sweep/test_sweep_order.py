@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from support.sweep_runs import RUN_REQUEST, invoke, join_output, make_entries, make_test_sweep
 
-from harness.run.plan import PlanError
+from harness.errors import PlanError
 from harness.sweep.axis import parse_caps, parse_gpus
 
 

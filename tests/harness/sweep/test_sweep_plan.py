@@ -19,6 +19,7 @@ from support.sweep_runs import (
 )
 
 from harness.cli import main
+from harness.errors import MeterError
 from harness.power.caps.journal import (
     JOURNAL_FILE,
     SavedLimit,
@@ -26,7 +27,6 @@ from harness.power.caps.journal import (
     new_journal,
     state_directory,
 )
-from harness.power.source import MeterError
 from harness.power.sources import open_source
 from harness.run import command, preflight
 from harness.run.plan import RunRequest

@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 from conftest import PRINCIPAL, Submissions, copy_evidence, make_key
 from support.bundles import make_other_run, rederive
 
-from checker.trust import cli as trust_cli
+from checker.trust_commands import cli as trust_cli
 from checker.verdict import Verdict
 from rules.finding import Severity
 from rules.registry import rules_by_id

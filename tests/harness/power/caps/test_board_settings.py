@@ -8,10 +8,11 @@ import pytest
 from support.fakes.fake_nvml import FakeNvml
 from support.harness.session_runs import make_test_plan
 
+from harness.errors import MachineError, PlanError
 from harness.power.source import Readback
 from harness.power.sources.nvidia import NvidiaSource
 from harness.run.board_settings import check_locked_clock, determine_cap, find_states_to_change
-from harness.run.plan import MachineError, Plan, PlanError
+from harness.run.plan import Plan
 from rules.bundle_format.records import Reading
 
 LOCKED_MHZ = 1200

@@ -8,10 +8,10 @@ from support.fakes.fake_amdsmi import BUSY, FakeAmdSmi, FakeGpu
 from support.harness.cap_node import Node, find_watchdogs
 from support.kills import wait_for
 
+from harness.errors import MeterError
 from harness.power.caps.apply import applied_cap
 from harness.power.caps.journal import Journal, SavedLimit
 from harness.power.caps.restore import RestoreError
-from harness.power.source import MeterError
 from harness.power.sources import amd, open_source
 from harness.run.board_settings import find_states_to_change
 from harness.run.plan import Machine, Plan, RunRequest

@@ -16,12 +16,12 @@ from support.kills import wait_for
 
 from harness import interrupts
 from harness.cli import main
+from harness.errors import MeterError, NotAllowedError
 from harness.interrupts import Interrupted
 from harness.power.caps import journal as journal
 from harness.power.caps.apply import applied_cap, explain_refusal
 from harness.power.caps.journal import Journal
 from harness.power.caps.restore import RestoreError
-from harness.power.source import MeterError, NotAllowedError
 from harness.run import evidence
 
 

@@ -16,12 +16,12 @@ from click.testing import CliRunner
 from support.harness.cap_node import AS_FOUND, HOLD, SET, A, Node, find_watchdogs
 
 from harness.cli import main
+from harness.errors import MeterError
 from harness.power.caps import apply as cap_apply
 from harness.power.caps import host as cap_host
 from harness.power.caps.apply import applied_cap, explain_refusal
 from harness.power.caps.host import explain_container
 from harness.power.caps.journal import Journal
-from harness.power.source import MeterError
 from harness.power.sources.simulated import SimulatedSource
 from harness.processes import list_descendants
 

@@ -17,6 +17,7 @@ from support.harness.cap_node import AS_FOUND, SET, A, B, Node, cut_power, find_
 from support.kills import DEADLINE_S, wait_for
 
 from harness.cli import main
+from harness.errors import MeterError
 from harness.power.caps import journal as cap_journal
 from harness.power.caps import lock as cap_lock
 from harness.power.caps.apply import applied_cap
@@ -33,7 +34,7 @@ from harness.power.caps.journal import (
 from harness.power.caps.limits import is_same_limit, set_cap
 from harness.power.caps.lock import LockHolder
 from harness.power.caps.registry import refuse_foreign_limits, remove_journal
-from harness.power.source import CapControl, MeterError, Readback
+from harness.power.source import CapControl, Readback
 from harness.run import preflight
 
 

@@ -15,10 +15,10 @@ from support.harness.cap_node import AS_FOUND, A, B, Node, cut_power, find_watch
 from support.kills import wait_for
 
 from harness.cli import main
+from harness.errors import MeterError
 from harness.power.caps import restore as cap_restore
 from harness.power.caps.apply import applied_cap
 from harness.power.caps.journal import JOURNAL_FILE, Journal, SavedLimit, new_journal
-from harness.power.source import MeterError
 from rules.bundle_format.seal import sync_directory
 
 OPEN_FILES = Path("/proc/self/fd")

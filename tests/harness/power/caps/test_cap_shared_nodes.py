@@ -20,10 +20,10 @@ from support.kills import wait_for
 
 from harness.cli import main
 from harness.doctor import examine
+from harness.errors import MeterError, NotAllowedError
 from harness.power.caps import apply as cap_apply
 from harness.power.caps.apply import applied_cap
 from harness.power.caps.journal import BlockedError, Journal
-from harness.power.source import MeterError, NotAllowedError
 from harness.processes import list_descendants
 
 NOBODY = 65534

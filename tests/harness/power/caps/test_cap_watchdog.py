@@ -23,12 +23,12 @@ from support.harness.cap_node import (
 from support.kills import DEADLINE_S, wait_for
 
 from harness import interrupts
+from harness.errors import MeterError
 from harness.power.caps import watchdog as cap_watchdog
 from harness.power.caps.apply import applied_cap
 from harness.power.caps.journal import GRACE_S, Journal, SavedLimit, lock_directory, new_journal
 from harness.power.caps.restore import open_all_boards
 from harness.power.caps.watchdog import WatchdogError
-from harness.power.source import MeterError
 from harness.simulation import server
 
 

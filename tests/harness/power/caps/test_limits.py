@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from harness.errors import MeterError
 from harness.power.caps import limits
-from harness.power.source import MeterError
 
 
 class SlowBoard:

@@ -13,14 +13,14 @@ from support.kills import wait_for
 
 from harness import interrupts
 from harness.cli import main
+from harness.errors import MeterError, NotAllowedError, PlanError
 from harness.interrupts import Interrupted
 from harness.power.caps import apply as cap_apply
 from harness.power.caps.apply import applied_cap
 from harness.power.caps.journal import Journal
 from harness.power.caps.restore import RestoreError
-from harness.power.source import MeterError, NotAllowedError
 from harness.run import board_settings, preflight
-from harness.run.plan import Plan, PlanError
+from harness.run.plan import Plan
 
 LOCKED_MHZ = 1200
 LOCKED = {A: LOCKED_MHZ, B: LOCKED_MHZ}

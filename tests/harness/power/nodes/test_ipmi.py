@@ -15,13 +15,14 @@ from types import SimpleNamespace
 import pytest
 from support.meters.bmc import USER, Bmc
 
+from harness.errors import MeterError
 from harness.meter_checks import read_meter
 from harness.power.feeds import feed as feed_module
+from harness.power.feeds import frame
 from harness.power.feeds.feed import FeedError
 from harness.power.node_meter import MeterAccess, NodeMeter
 from harness.power.nodes import ipmi, open_node_meter
 from harness.power.nodes.ipmi import parse_power_reading
-from harness.power.source import MeterError
 from rules.bundle_format.records import FeedReading
 
 needs_ipmitool = pytest.mark.skipif(
@@ -245,7 +246,7 @@ def test_power_that_no_longer_changes_is_stale(bmc, meter, monkeypatch):
     statuses = []
     for elapsed_s in (0, 14, 16):
         clock = SimpleNamespace(monotonic=lambda ahead_s=elapsed_s: time.monotonic() + ahead_s)
-        monkeypatch.setattr(ipmi, "time", clock)
+        monkeypatch.setattr(frame, "time", clock)
         bmc.set(stamp_s=1_795_348_800 + elapsed_s)
         statuses.append(read_one(meter).status)
     bmc.set(power_w=351)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from checker.command_line.config import SITE_VARIABLE
+from harness.errors import MeterError
 from harness.power.meter_access import find_access_file, read_access
-from harness.power.source import MeterError
 
 TABLE = """
 [pdu-a]

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from support.meters.modbus_server import REGISTERS, ModbusServer, encode
 from support.meters.ports import reserve_closed_port
 
+from harness.errors import MeterError
 from harness.power.feeds.feed import FeedError
 from harness.power.node_meter import MeterAccess
 from harness.power.nodes import open_node_meter
 from harness.power.nodes.modbus import ModbusClient, ModbusMeter, read_maps
-from harness.power.source import MeterError
 from rules.bundle_format.records import FeedReading
 
 JANITZA = "janitza-umg"
@@ -192,7 +192,8 @@ def test_units_after_a_server_that_does_not_answer_are_not_asked(statuses: list[
 
     asked: list[int] = []
     units = {str(unit): unit for unit in range(len(statuses))}
-    readings = ModbusMeter(Client(), units, read_maps()[JANITZA]).read()
+    access = MeterAccess("pdu", "modbus", {unit: unit for unit in units})
+    readings = ModbusMeter(access, Client(), units, read_maps()[JANITZA]).read()
     end = next((i for i, s in enumerate(statuses) if s in ("timeout", "refused")), len(statuses))
     assert set(asked) == {*range(end + 1)} & {*range(len(statuses))}
     assert [(name, r.status) for name, r in readings] == [

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from harness.errors import MeterError
 from harness.power import nodes
 from harness.power.node_meter import MeterAccess
 from harness.power.nodes import node_meter_class, node_meter_names, open_node_meter
-from harness.power.source import MeterError
 from harness.simulation.server import VARIABLE, run_simulator
 from rules.bundle_format.records import FeedReading
 
@@ -141,3 +141,14 @@ def test_the_example_of_the_page_reads_its_feeds(tmp_path, monkeypatch):
     with pytest.raises(MeterError, match="meter files, feed left: its file does not exist"):
         open_node_meter(MeterAccess("files", "wattfeeds", feeds))
     del sys.modules["harness.power.nodes.wattfeeds"]
+
+
+@pytest.mark.parametrize("kind", node_meter_names())
+def test_each_kind_refuses_a_misspelt_key_and_names_its_own(kind: str) -> None:
+    known = node_meter_class(kind).option_names
+    access = MeterAccess("pdu-a", kind, {"left": "1"}, options={"mispelt": "1"})
+    with pytest.raises(MeterError) as refusal:
+        open_node_meter(access)
+    message = str(refusal.value)
+    assert f"meters.toml has the key mispelt, which the kind {kind} does not have" in message
+    assert f"(keys of this kind: {', '.join(sorted(known)) or 'none'})" in message

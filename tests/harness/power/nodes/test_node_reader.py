@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from support.harness.node_power import METER
 
+from harness.errors import MeterError
+from harness.meter_tables import parse_meters
 from harness.power.node_reader import NODE_SAMPLES_PREFIX, NodeReaders
-from harness.power.source import MeterError
-from harness.run.plan import parse_meters
 from harness.simulation.server import run_simulator
 from rules.bundle_format.records import NODE_SAMPLE_COLUMNS
 

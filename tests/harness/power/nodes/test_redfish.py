@@ -20,10 +20,10 @@ from support.meters.redfish_service import (
     RedfishService,
 )
 
+from harness.errors import MeterError
 from harness.power.feeds import feed as feed_module
 from harness.power.node_meter import MeterAccess, NodeMeter
 from harness.power.nodes import _redfish_session, open_node_meter
-from harness.power.source import MeterError
 from rules.bundle_format.records import FeedReading
 
 
@@ -252,7 +252,7 @@ def test_a_reading_above_the_range_of_its_sensor_is_over_range(service):
 
 def test_power_that_is_refreshed_once_a_minute_is_stale_in_between(service, meter, monkeypatch):
     clock = SimpleNamespace(monotonic=lambda: now_s)
-    monkeypatch.setattr("harness.power.nodes.redfish.time", clock)
+    monkeypatch.setattr("harness.power.feeds.frame.time", clock)
     statuses = []
     for now_s in range(130):
         service.power_w = lambda now_s=now_s: 374.0 + now_s // 60

@@ -11,9 +11,10 @@ from types import SimpleNamespace
 import pytest
 from support.meters.instrument import SocketServer, Yokogawa, ZesZimmer
 
+from harness.errors import MeterError
+from harness.power.feeds import frame
 from harness.power.node_meter import MeterAccess, NodeMeter
-from harness.power.nodes import _scpi, open_node_meter, scpi
-from harness.power.source import MeterError
+from harness.power.nodes import open_node_meter, scpi
 from rules.bundle_format.records import FeedReading
 
 RANGES = {"voltage_range_v": "300", "current_range_a": "10", "update_ms": "50"}
@@ -187,7 +188,7 @@ def test_power_that_no_longer_changes_is_stale(instrument, meter, monkeypatch):
     statuses = []
     for elapsed_s in (0, 14, 16):
         clock = SimpleNamespace(monotonic=lambda ahead_s=elapsed_s: time.monotonic() + ahead_s)
-        monkeypatch.setattr(_scpi, "time", clock)
+        monkeypatch.setattr(frame, "time", clock)
         statuses.append(read_one(meter).status)
     instrument.power_w = lambda: 1235.0
     assert [*statuses, read_one(meter).status] == ["ok", "ok", "stale", "ok"]

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from support.harness.node_power import METER
 
+from harness.errors import MeterError
+from harness.meter_tables import parse_meters
 from harness.power.feeds import feed as feed_module
 from harness.power.node_meter import MeterAccess, NodeMeter
 from harness.power.node_reader import NodeReaders
 from harness.power.nodes import open_node_meter
-from harness.power.source import MeterError
-from harness.run.plan import parse_meters
 from rules.bundle_format.records import FeedReading
 
 PERIOD_S = 0.1

@@ -15,11 +15,12 @@ from support.meters.pdu import (
     needs_snmpd,
 )
 
+from harness.errors import MeterError
 from harness.power.feeds import feed as feed_module
+from harness.power.feeds import frame
 from harness.power.feeds.counter import CounterUnwrapper
 from harness.power.node_meter import MeterAccess
-from harness.power.nodes import open_node_meter, snmp
-from harness.power.source import MeterError
+from harness.power.nodes import open_node_meter
 from rules.bundle_format.records import FeedReading
 
 RARITAN = "1.3.6.1.4.1.13742.6.5.4.3.1"
@@ -106,7 +107,7 @@ def test_a_stamp_that_no_longer_advances_is_stale(pdu, monkeypatch):
     meter, statuses = open_node_meter(make_access(pdu)), []
     for elapsed_s in (0, 14, 16):
         clock = SimpleNamespace(monotonic=lambda ahead_s=elapsed_s: time.monotonic() + ahead_s)
-        monkeypatch.setattr(snmp, "time", clock)
+        monkeypatch.setattr(frame, "time", clock)
         statuses.append(meter.read()[0][1].status)
     # A new measurement may have the power of the last.
     pdu.set(PX | {f"{RARITAN}.5.1.8.5": ("gauge", 1_795_348_801)})

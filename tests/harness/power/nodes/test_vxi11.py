@@ -9,10 +9,10 @@ import pytest
 from support.meters.instrument import Yokogawa
 from support.meters.vxi11_server import Vxi11Server
 
+from harness.errors import MeterError
 from harness.power.node_meter import MeterAccess, NodeMeter
 from harness.power.nodes import open_node_meter
 from harness.power.nodes.vxi11 import Vxi11Meter
-from harness.power.source import MeterError
 from rules.bundle_format.records import FeedReading
 
 PORTMAPPER_HOST = "127.0.0.111"

@@ -24,11 +24,11 @@ from checker.terminal import (
     describe_unwritable,
     show_progress,
 )
-from checker.trust import accepting, signing
 from checker.trust.acceptance_log import AcceptanceLog, read_log
 from checker.trust.records import utc_now
 from checker.trust.signature import NoKeyError, SigningError
 from checker.trust.statements import StatementError, find_log_directory, format_problems
+from checker.trust_commands import accepting, signing
 from checker.verdict import NON_BUNDLE_STANDINGS, Round, Verdict
 from rules.bundle_format.records import ACCEPTANCE_FILE
 from rules.registry import rules_by_id

@@ -12,8 +12,9 @@ from pathlib import Path
 
 from rich.console import Console
 
+from harness.errors import PlanError
 from harness.run import command
-from harness.run.plan import Plan, PlanError, RunRequest
+from harness.run.plan import Plan, RunRequest
 from harness.run.planning import describe_job
 from harness.run.repeats import compare_bundles, is_repeat
 from harness.run.run_directory import STATE_FILE
@@ -25,6 +26,7 @@ from harness.studies.planning import StudyRequest
 from harness.studies.study_directory import list_sessions
 from rules.bundle_format.study_records import STUDY_FILE
 from rules.declarations.run import RunDeclaration
+from rules.json_record import from_json
 
 
 def run(run_request: RunRequest, out: Path) -> bool:
@@ -126,7 +128,7 @@ def _list_studies(directory: Path) -> Iterator[tuple[Path, Sequence[SlurmJob]]]:
     for path in directory.glob(f"*/{STUDY_FILE}"):
         try:
             sessions = json.loads(path.read_bytes())["sessions"]
-            jobs = [SlurmJob.from_json(s["slurm_job"]) for s in sessions if "slurm_job" in s]
+            jobs = [from_json(SlurmJob, s["slurm_job"]) for s in sessions if "slurm_job" in s]
         # A directory can hold any file of this name.
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
             continue

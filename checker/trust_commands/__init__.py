@@ -1,0 +1,1 @@
+"""The commands of bench-check that sign, verify and accept."""
