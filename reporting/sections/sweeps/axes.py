@@ -34,7 +34,8 @@ from reporting.sections.sweeps.same_boards import build_same_boards_table, find_
 from rules.bundle_findings import are_clocks_changed
 from rules.metrics.sweeps.gains import compare
 from rules.metrics.sweeps.points import Point, average_settings
-from rules.run_summary import CONFIGURATION_NAMES, list_axis_settings
+from rules.run_summary import SubmissionKey
+from rules.settings import list_axis_settings
 from rules.workloads import Workload, workloads
 
 Value = int | str
@@ -179,16 +180,12 @@ def find_axis_sweeps(axis: SweptAxis, rows: Sequence[ResultRow]) -> list[AxisSwe
     return sorted(named_sweeps, key=lambda sweep: sweep.name)
 
 
-def _drop_axis(run: RunRecord, axis: SweptAxis) -> Iterator[object]:
-    """The entries of `rules.run_summary.submission_key` that the axis leaves unchanged."""
-    directory, system, *settings = run.kind
-    yield from (directory, system)
+def _drop_axis(run: RunRecord, axis: SweptAxis) -> SubmissionKey:
+    """What the axis leaves unchanged of the kind of a run."""
     label = run.declaration.sweep
     has_default = label is None or "concurrency" not in (label.axes or ())
     varied = list_axis_settings([axis.name], run.requests is not None and has_default)
-    for name, value in zip(CONFIGURATION_NAMES, settings, strict=True):
-        if name not in varied:
-            yield value
+    return run.kind._replace(configuration=run.kind.configuration.without(varied))
 
 
 def _select_runs(axis: SweptAxis, rows: Sequence[ResultRow]) -> Sequence[ResultRow]:
