@@ -138,6 +138,22 @@ SETTINGS = (
         ),
     ),
     Setting(
+        "CPU threads",
+        "/settings/cpu_threads",
+        "threads",
+        "integer",
+        is_planned=True,
+        is_repeated=True,
+        is_optional=True,
+        axes=("cpu-threads",),
+        display=Display(
+            "CPU of a process",
+            "CPU threads of each process of the run; empty if the run did not set them",
+            "threads",
+            "CPU",
+        ),
+    ),
+    Setting(
         "prompt tokens",
         f"{_OF_REQUESTS}prompt_tokens",
         "tokens",

@@ -99,6 +99,8 @@ class RunRequest:
     the present cap."""
     sm_clock_mhz: int | None = None
     """The SM clock at which the run locks every accelerator. None leaves the clocks alone."""
+    cpu_threads: int | None = None
+    """The CPU threads of each worker. None leaves them to the libraries and the user."""
     smoke: bool = False
     meter: str | None = None
     """`NAME` or `NAME:ARGUMENT` of the power source; None chooses one that can be used here."""
@@ -223,6 +225,8 @@ class Plan:
     """The former power state of each accelerator whose state the run sets. None if it sets none."""
     sm_clock_mhz: int | None = None
     """The SM clock at which the run locks every accelerator. None if it locks none."""
+    cpu_threads: int | None = None
+    """As in `RunRequest`."""
     unused_boards: tuple[str, ...] = ()
     """The UUIDs of the other accelerators of this node that the meter can read."""
     installed: int | None = None

@@ -110,6 +110,11 @@ def parse_concurrencies(text: str) -> tuple[int, ...]:
     )
 
 
+def parse_cpu_threads(text: str) -> tuple[int, ...]:
+    """Parse numbers of threads such as `1:64:x2`. Raises PlanError."""
+    return _parse_counts("--cpu-threads", text, "CPU threads", "1:64:x2 or 8,16", MAX_GPUS)
+
+
 def parse_sm_clocks(text: str) -> tuple[int | None, ...]:
     """Parse SM clocks in MHz such as `990:1980:90`, with `as-found,` before them for a run without
     a lock. Raises PlanError."""
@@ -251,7 +256,10 @@ SM_CLOCK = _make_optional_axis(
     lambda mhz: "SM clock as found" if mhz is None else f"SM clock {mhz} MHz",
     "clocks",
 )
-OPTIONAL_AXES = (SM_CLOCK,)
+CPU_THREADS = _make_optional_axis(
+    "cpu-threads", "threads", parse_cpu_threads, "{} CPU threads".format, "threads"
+)
+OPTIONAL_AXES = (SM_CLOCK, CPU_THREADS)
 BATCH = Axis(
     "batch",
     "--batch",

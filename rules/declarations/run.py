@@ -64,6 +64,8 @@ class RunSettings(JsonRecord):
     """The trials of `--batch auto` in order; None if the batch size was given."""
     host_load: str | None
     """The program that loaded the host beside the workload; None if none did."""
+    cpu_threads: int | None
+    """The CPU threads of each process, if the run set them."""
     export: str | None
     """`prometheus` or `textfile` if the run published its progress; None if it did not."""
 

@@ -139,6 +139,7 @@ def test_run_has_few_options():
         "--cap",
         "--concurrency",
         "--corpus",
+        "--cpu-threads",
         "--dry-run",
         "--epoch-seconds",
         "--export",
