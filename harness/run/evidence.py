@@ -44,7 +44,7 @@ def gather(plan: Plan, shares: Sequence[NodeShare], environment: Mapping[str, st
         read_texts(BATCHES, (text for share in shares for text in share.batches))
     )
     requests = None
-    if plan.requests:
+    if plan.configuration.requests:
         requests = read_texts(REQUESTS_FILE, (text for share in shares for text in share.requests))
     result = _make_result(plan, shares)
     system = describe_system(plan.system, [share.node for share in shares])
@@ -82,7 +82,7 @@ def gather(plan: Plan, shares: Sequence[NodeShare], environment: Mapping[str, st
         if len(shares) == 1
         else "".join(f"== {share.node.name} ==\n{share.log}" for share in shares)
     )
-    software = describe_environment(plan.driver, plan.source_sha256, environment)
+    software = describe_environment(plan.machine.driver, plan.source_sha256, environment)
     return Evidence(result, system, software, samples, batches, log, requests, events, node_samples)
 
 
@@ -129,8 +129,8 @@ def _make_result(plan: Plan, shares: Sequence[NodeShare]) -> Json:
         "readbacks": [readback.to_json() for share in shares for readback in share.readbacks],
         "clocks": [asdict(reading) for share in shares for reading in share.clocks],
     }
-    if plan.power_reading is not None:
-        result["sampling"]["power_reading"] = plan.power_reading
+    if plan.machine.power_reading is not None:
+        result["sampling"]["power_reading"] = plan.machine.power_reading
     if plan.sweep is not None:
         result["sweep"] = plan.sweep
     if plan.reproduces is not None:
@@ -169,7 +169,7 @@ def _make_settings(plan: Plan, built: WorkloadBuilt) -> Json:
         "corpus_sha256": built.corpus_sha256,
         "weights": "seeded" if built.weights_sha256 is None else f"sha256:{built.weights_sha256}",
         "batch_search": None if trials is None else [asdict(trial) for trial in trials],
-        **({"host_load": plan.host_load} if plan.host_load else {}),
+        **({"host_load": plan.configuration.host_load} if plan.configuration.host_load else {}),
         **({"export": parse_target(plan.export).kind} if plan.export else {}),
     }
 

@@ -189,7 +189,8 @@ def find_unfinished(plan: Plan, out: Path, seed: int) -> Path | None:
             unfinished = Plan.load(directory)
         except PlanError:
             continue
-        if (directory / STATE_FILE).exists() and is_repeat(unfinished, replace(plan, seed=seed)):
+        repeat = plan.with_settings(seed=seed)
+        if (directory / STATE_FILE).exists() and is_repeat(unfinished, repeat):
             return directory
     return None
 
@@ -200,7 +201,9 @@ def is_repeat(unfinished: Plan, plan: Plan) -> bool:
         described = _describe_plan(unfinished)
     except PlanError:  # a file of the unfinished run is gone
         return False
-    return unfinished.seed == plan.seed and described == _describe_plan(plan)
+    return unfinished.configuration.seed == plan.configuration.seed and described == _describe_plan(
+        plan
+    )
 
 
 def _read(path: Path) -> Json:

@@ -14,26 +14,28 @@ from rules.settings import OPTIONAL_SETTINGS, SETTINGS
 def declare_settings(plan: Plan) -> Json:
     """Return what result.json states of the settings that the plan decides, each at its place."""
     declared: Json = {
-        "workload": plan.workload,
-        "size": plan.size,
+        "workload": plan.configuration.workload,
+        "size": plan.configuration.size,
         "implementation": {
-            "name": plan.implementation,
-            "variant": plan.variant,
-            "sha256": plan.implementation_sha256,
+            "name": plan.configuration.implementation,
+            "variant": plan.configuration.variant,
+            "sha256": plan.configuration.implementation_sha256,
         },
         "settings": {
             "nodes": plan.nodes,
-            "batch_size": plan.batch_size,
-            "epoch_target_s": plan.epoch_s,
-            "seed": plan.seed,
-            "options": dict(plan.options),
-            "requests": None if plan.requests is None else asdict(plan.requests),
+            "batch_size": plan.configuration.batch_size,
+            "epoch_target_s": plan.configuration.epoch_s,
+            "seed": plan.configuration.seed,
+            "options": dict(plan.configuration.options),
+            "requests": None
+            if plan.configuration.requests is None
+            else asdict(plan.configuration.requests),
         },
         "power": {"cap_w": plan.cap_w, "state": plan.state},
         "sampling": {"meter": plan.meter},
     }
     for setting in OPTIONAL_SETTINGS:
-        if (value := getattr(plan, setting.key)) is not None:
+        if (value := getattr(plan.configuration, setting.key)) is not None:
             group, key = setting.pointer[1:].split("/")
             declared[group][key] = value
     return declared
@@ -44,10 +46,10 @@ def describe_plan(plan: Plan) -> dict[str, object]:
     content, and the seed does not count. Raises PlanError if a file that the plan names cannot be
     read."""
     declared = declare_settings(plan)
-    weights = hash_named_file(plan.weights)
+    weights = hash_named_file(plan.configuration.weights)
     declared["settings"] |= {
         "weights": "seeded" if weights is None else f"sha256:{weights}",
-        "corpus_sha256": hash_named_file(plan.corpus),
+        "corpus_sha256": hash_named_file(plan.configuration.corpus),
     }
     run = RunDeclaration.from_document(declared)
     return {**_describe(run), "source_sha256": plan.source_sha256}

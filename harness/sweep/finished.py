@@ -145,7 +145,7 @@ def _compare_with_plan(
     planned = describe_plan(plan)
     for name, value in describe_run(run, environment).items():
         yield name, value, planned[name]
-    yield "seed", settings.seed, plan.seed
+    yield "seed", settings.seed, plan.configuration.seed
     yield "board", ", ".join(boards), sweep.accelerator
     yield "accelerators", settings.accelerators, entry.gpus
     # A run with the cap as found accepts any cap.

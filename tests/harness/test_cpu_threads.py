@@ -1,17 +1,16 @@
 """`--cpu-threads`: what the workers get, what the bundle states, and who must agree in it."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 from conftest import Submissions, copy_evidence
-from support.harness.session_runs import carry_out, make_test_plan
+from support.harness.session_runs import carry_out, change_plan, make_test_plan
 
 from harness.cli import main
 from harness.reproduce import make_reproduction_request
-from harness.run.plan import Plan
+from harness.run.plan import PLAN_FILE, Plan
 from harness.run.repeats import is_repeat
 from harness.run.settings import describe_plan, describe_run
 from harness.run.workers.launch import make_worker_environment
@@ -26,16 +25,16 @@ def test_workers_have_the_threads_of_the_plan(
     torch_device: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
-    plan = replace(make_test_plan(), torch_device=torch_device)
+    plan = change_plan(make_test_plan(), torch_device=torch_device)
     assert make_worker_environment(plan)["OMP_NUM_THREADS"] == "7"
-    assert make_worker_environment(replace(plan, cpu_threads=3))["OMP_NUM_THREADS"] == "3"
+    assert make_worker_environment(change_plan(plan, cpu_threads=3))["OMP_NUM_THREADS"] == "3"
 
 
 def test_bundle_states_the_threads_and_agrees_with_its_plan(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", f"{ROOT}:{ROOT / 'tests'}")
-    plan = replace(make_test_plan(), cpu_threads=3)
+    plan = change_plan(make_test_plan(), cpu_threads=3)
     bundle = carry_out(plan, tmp_path)
     result, environment = (
         json.loads((bundle / f"{name}.json").read_text()) for name in ("result", "environment")
@@ -47,14 +46,23 @@ def test_bundle_states_the_threads_and_agrees_with_its_plan(
         EnvironmentDeclaration.from_document(environment),
     )
     assert describe_run(run, software) == describe_plan(plan)
-    assert describe_run(run, software) != describe_plan(replace(plan, cpu_threads=None))
+    assert describe_run(run, software) != describe_plan(change_plan(plan, cpu_threads=None))
+
+
+def test_plan_of_a_version_without_the_setting_is_read(tmp_path: Path) -> None:
+    plan = make_test_plan()
+    plan.save(tmp_path)
+    document = json.loads((tmp_path / PLAN_FILE).read_text())
+    assert document.pop("cpu_threads") is None and "workload" in document and "meter" in document
+    (tmp_path / PLAN_FILE).write_text(json.dumps(dict(reversed(document.items()))))
+    assert Plan.load(tmp_path) == plan
 
 
 def test_run_with_other_threads_is_no_repeat(tmp_path: Path) -> None:
-    plan = replace(make_test_plan(), cpu_threads=3)
+    plan = change_plan(make_test_plan(), cpu_threads=3)
     plan.save(tmp_path)
     assert is_repeat(Plan.load(tmp_path), plan)
-    assert not is_repeat(plan, replace(plan, cpu_threads=4))
+    assert not is_repeat(plan, change_plan(plan, cpu_threads=4))
 
 
 def test_reproduction_has_the_threads_of_the_original(submissions: Submissions) -> None:
