@@ -171,6 +171,7 @@ _RUN_SETTINGS = (
         metavar="N|auto",
         help="serving: requests in flight; auto finds the highest stable number",
     ),
+    click.option("--cpu-threads", type=click.IntRange(1, 9999), help="CPU threads of each process"),
 )
 """The settings of a run that a sweep can vary; a sweep takes several values of each."""
 _SHARED_OPTIONS = (
@@ -378,7 +379,7 @@ def format_run_arguments(context: click.Context, run: click.Command) -> list[str
     """Return the arguments that the command line of a sweep and the site defaults give for
     `bench-submit run`, without the settings that a sweep can vary."""
     # The batch script sets the nodes too.
-    own_names = {"variant", "batch", "concurrency", "gpus", "nodes"}
+    own_names = {"variant", "batch", "concurrency", "cpu_threads", "gpus", "nodes"}
     shared_names = {parameter.name for parameter in run.params} - own_names
     arguments: list[str] = []
     for parameter in context.command.params:

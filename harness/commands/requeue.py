@@ -55,7 +55,7 @@ def find_bundle(plan: Plan, out: Path) -> Path | None:
             plan.job is not None
             and job is not None
             and plan.job.is_same_step(job.id, job.step)
-            and result["settings"]["seed"] == plan.seed
+            and result["settings"]["seed"] == plan.configuration.seed
             and not set(differences) - {"accelerators"}
         ):
             return bundle

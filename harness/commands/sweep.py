@@ -31,6 +31,7 @@ from harness.commands.errors import report_errors
     metavar="[as-found,]VALUES",
     help="MHz at which the SM clock is locked; standing open",
 )
+@click.option("--cpu-threads", metavar="VALUES", help="CPU threads of each process")
 @click.option("--batch", metavar="VALUES", help="samples per batch of an accelerator")
 @click.option("--concurrency", metavar="VALUES", help="serving: requests in flight")
 @click.option(

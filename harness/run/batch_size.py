@@ -49,7 +49,7 @@ def find_highest(
         view.print_line(f"batch {batch_size}: {trial.outcome}{rate}")
         return trial.outcome == "ok"
 
-    highest = _search(plan.batch_size, limit, is_stable)
+    highest = _search(plan.configuration.batch_size, limit, is_stable)
     if highest is None:
         raise PlanError("not even a batch of one item per accelerator is stable; the log says why")
     return highest, tuple(trials)
@@ -90,10 +90,12 @@ def _try_batch(
 ) -> TrialResult:
     """Build, warm up and calibrate with the batch size of the plan."""
     # A directory of its own, because the workers write files of the same names in every trial.
-    trial_directory = directory / f"trial-{plan.batch_size}"
+    trial_directory = directory / f"trial-{plan.configuration.batch_size}"
     trial_directory.mkdir()
     plan.save(trial_directory)
-    view.begin_activity(f"batch {plan.batch_size}: building, compiling and warming up")
+    view.begin_activity(
+        f"batch {plan.configuration.batch_size}: building, compiling and warming up"
+    )
     with make_workers(plan, trial_directory, view) as workers:
         # Without a deadline: how long compiling takes is not known. An interrupt ends the wait.
         while workers.wait(WATCH_S) is None:
@@ -107,14 +109,20 @@ def _try_batch(
         # One rank without memory makes the others fail for other reasons, so any such event
         # decides.
         is_out_of_memory = any(isinstance(event, MemoryExhausted) for event in events)
-        return TrialResult(plan.batch_size, "out-of-memory" if is_out_of_memory else "failed")
-    size = workloads()[plan.workload].size(plan.size, plan.variant)
-    items: float = plan.batch_size * size.items_per_sample * plan.processes * plan.nodes
-    if plan.requests is not None:
+        return TrialResult(
+            plan.configuration.batch_size, "out-of-memory" if is_out_of_memory else "failed"
+        )
+    size = workloads()[plan.configuration.workload].size(
+        plan.configuration.size, plan.configuration.variant
+    )
+    items: float = (
+        plan.configuration.batch_size * size.items_per_sample * plan.processes * plan.nodes
+    )
+    if plan.configuration.requests is not None:
         # A batch of a server is one request.
-        items = plan.requests.mean_output_tokens
+        items = plan.configuration.requests.mean_output_tokens
     return TrialResult(
-        plan.batch_size,
+        plan.configuration.batch_size,
         "ok",
         metrics.items_per_second(items, calibration.batch_s),
         calibration.peak_memory_bytes,

@@ -10,7 +10,7 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -131,11 +131,11 @@ def agree_on_run_id(plan: Plan, environment: Mapping[str, str], cluster: Cluster
     Raises PlanError if the nodes do not plan the same run with the same software, or if two of them
     plan with the same accelerator. Raises ClusterError.
     """
-    software = describe_environment(plan.driver, plan.source_sha256, environment)
+    software = describe_environment(plan.machine.driver, plan.source_sha256, environment)
     for variable in VISIBLE_VARIABLES:
         # Each node has GPUs of its own, so these differ by design.
         software["variables"].pop(variable, None)
-    run_settings = {k: v for k, v in asdict(plan).items() if k not in NODE_FIELDS}
+    run_settings = {k: v for k, v in plan.to_json().items() if k not in NODE_FIELDS}
     models = [device.name for device in plan.devices]
     local_plan = NodePlan(
         {**run_settings, **software, "accelerators": models},

@@ -117,8 +117,9 @@ def resume(directory: Path) -> bool:
             )
         plan = replace(
             update_code_hashes(plan),
-            found_mw=machine.found_mw,
-            found_state=machine.found_state,
+            machine=replace(
+                plan.machine, found_mw=machine.found_mw, found_state=machine.found_state
+            ),
             job=describe_job(),
         )
         return carry_out(rundir.put_aside(directory, plan), directory)
@@ -131,8 +132,10 @@ def _format_limits(found_mw: Mapping[str, int]) -> str:
 def update_code_hashes(plan: Plan) -> Plan:
     """Return the plan with the hashes of the present code. Raises PlanError if the implementation
     no longer exists."""
-    _, sha256 = find_implementation(plan.implementation, workloads()[plan.workload])
-    return replace(plan, source_sha256=hash_source(), implementation_sha256=sha256)
+    _, sha256 = find_implementation(
+        plan.configuration.implementation, workloads()[plan.configuration.workload]
+    )
+    return replace(plan.with_settings(implementation_sha256=sha256), source_sha256=hash_source())
 
 
 def sign(bundle: Path, key: Path, principal: str) -> list[str]:
@@ -297,14 +300,14 @@ def _find_highest_batch(
 ) -> Plan:
     """Return the plan with the highest stable batch size, and save it. Raises PlanError, and what
     `ensure_watchdog` raises."""
-    workload = workloads()[plan.workload]
-    limit = workload.size(plan.size, plan.variant).max_batch_size * (
+    workload = workloads()[plan.configuration.workload]
+    limit = workload.size(plan.configuration.size, plan.configuration.variant).max_batch_size * (
         len(plan.devices) if workload.mode == "inference" else 1
     )
     highest, trials = batchsize.find_highest(plan, limit, directory, view, events, ensure_watchdog)
     view.print_line(
         f"{format_count(highest, 'request')} in flight"
-        if plan.requests
+        if plan.configuration.requests
         else f"batch size {highest} per accelerator"
     )
     final_plan = replace(plan.with_batch(highest), batch_search=trials)

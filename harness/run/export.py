@@ -119,7 +119,11 @@ class RunExport:
 
     def __init__(self, plan: Plan, target: ExportTarget) -> None:
         self._target = target
-        self._labels = {"workload": plan.workload, "bundle": plan.run_id, "node": plan.node_name}
+        self._labels = {
+            "workload": plan.configuration.workload,
+            "bundle": plan.run_id,
+            "node": plan.node_name,
+        }
         self._uuids = tuple(device.uuid for device in plan.devices)
         self._readings: Sequence[LatestReading] = ()
         """The latest of each accelerator; empty before the first."""

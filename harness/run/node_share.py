@@ -120,7 +120,7 @@ def collect_share(plan: Plan, directory: Path, measurements: Measurements) -> No
         return tuple(path.read_text() for path in sorted(directory.glob(f"{name}*.csv")))
 
     return NodeShare(
-        node=describe_node(plan.node_name, plan.devices, plan.installed),
+        node=describe_node(plan.node_name, plan.devices, plan.machine.installed),
         built=tuple(measurements.built.values()),
         readbacks=tuple(measurements.readbacks),
         found_mw=plan.found_mw,

@@ -6,8 +6,9 @@ run replace it.
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
+from typing import Any
 
 from harness.errors import PlanError
 from harness.meter_tables import parse_meters
@@ -19,7 +20,7 @@ from rules.bundle_format.seal import write_durable
 from rules.contract import RequestSet
 from rules.declarations.run import RunDeclaration
 from rules.declarations.system import MeterDeclaration, SystemDeclaration
-from rules.json_record import from_json
+from rules.json_record import from_json, to_json
 from rules.workloads import workloads
 
 PLAN_FILE = "plan.json"
@@ -86,6 +87,8 @@ class RunRequest:
     the present cap."""
     sm_clock_mhz: int | None = None
     """The SM clock at which the run locks every accelerator. None leaves the clocks alone."""
+    cpu_threads: int | None = None
+    """The CPU threads of each worker. None leaves them to the libraries and the user."""
     smoke: bool = False
     meter: str | None = None
     """`NAME` or `NAME:ARGUMENT` of the power source; None chooses one that can be used here."""
@@ -126,22 +129,60 @@ class RunRequest:
 
 
 @dataclass(frozen=True)
+class Configuration:
+    """What a run does, wherever it does it."""
+
+    workload: str
+    variant: str
+    size: str
+    implementation: str
+    """`module:function`"""
+    implementation_sha256: str | None
+    """Hash of the file of a submitter's own implementation. None for a reference implementation."""
+    batch_size: int
+    seed: int
+    epoch_s: float
+    """Target length of an epoch. The number of batches is calibrated to it."""
+    requests: RequestSet | None = None
+    """The requests to a server; their `concurrency` is the batch size."""
+    corpus: str | None = None
+    weights: str | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+    """Options of the implementation."""
+    host_load: str | None = None
+    """The program that loads the host beside the workers (`harness.host_load`). None if none
+    does."""
+    sm_clock_mhz: int | None = None
+    """The SM clock at which the run locks every accelerator. None if it locks none."""
+    cpu_threads: int | None = None
+    """As in `RunRequest`."""
+
+
+@dataclass(frozen=True)
 class Machine:
     """The meter of this node and the accelerators to use."""
 
     meter: str
     torch_device: str
+    """`cuda` or `cpu`"""
     driver: str | None
     devices: tuple[Device, ...]
+    """The accelerators of this node."""
     state: str | None
+    """The declared power state of every accelerator, such as `P0`. None if the meter has none."""
     cap_w: float | None
-    """As in `Plan`, as are all fields below."""
+    """The declared power cap of every accelerator."""
     found_mw: Mapping[str, int] | None = None
+    """The limit in mW that each accelerator had before the run, by UUID. None if the run sets no
+    cap."""
     found_state: Mapping[str, str] | None = None
-    sm_clock_mhz: int | None = None
+    """The former power state of each accelerator whose state the run sets. None if it sets none."""
     unused_boards: tuple[str, ...] = ()
+    """The UUIDs of the other accelerators of this node that the meter can read."""
     installed: int | None = None
+    """How many accelerators this node has. None if that is not known."""
     power_reading: str | None = None
+    """See `PowerSource.power_reading`."""
 
 
 @dataclass(frozen=True)
@@ -163,40 +204,15 @@ class Plan:
     """One run. Written to `plan.json`, read by the workers, repeated by `--resume`."""
 
     run_id: str
-    workload: str
-    variant: str
-    size: str
-    implementation: str
-    """`module:function`"""
+    configuration: Configuration
+    machine: Machine
     standing: str
-    batch_size: int
-    seed: int
     epochs: int
-    epoch_s: float
-    """Target length of an epoch. The number of batches is calibrated to it."""
-    meter: str
-    torch_device: str
-    """`cuda` or `cpu`"""
     processes: int
     """The number of workers on this node: one for each accelerator, or a single one of a server."""
-    devices: tuple[Device, ...]
-    """The accelerators of this node."""
-    state: str | None
-    """The declared power state of every accelerator, such as `P0`. None if the meter has none."""
-    cap_w: float | None
-    """The declared power cap of every accelerator."""
-    implementation_sha256: str | None
-    """Hash of the file of a submitter's own implementation. None for a reference implementation."""
     source_sha256: str
     """Hash of the code that runs (see `harness.system.hash_source`)."""
-    driver: str | None = None
     system: Json = field(default_factory=dict)
-    requests: RequestSet | None = None
-    """The requests to a server; their `concurrency` is the batch size."""
-    corpus: str | None = None
-    weights: str | None = None
-    options: Mapping[str, str] = field(default_factory=dict)
-    """Options of the implementation."""
     batch_search: tuple[TrialResult, ...] | None = None
     """The trials of the batch search. Empty before the search runs, None without a search."""
     attempt: int = 1
@@ -204,32 +220,46 @@ class Plan:
     node: int = 0
     """The number of this node; the head is 0."""
     head: str | None = None
-    found_mw: Mapping[str, int] | None = None
-    """The limit in mW that each accelerator had before the run, by UUID. None if the run sets no
-    cap."""
-    found_state: Mapping[str, str] | None = None
-    """The former power state of each accelerator whose state the run sets. None if it sets none."""
-    sm_clock_mhz: int | None = None
-    """The SM clock at which the run locks every accelerator. None if it locks none."""
-    unused_boards: tuple[str, ...] = ()
-    """The UUIDs of the other accelerators of this node that the meter can read."""
-    installed: int | None = None
-    """How many accelerators this node has. None if the plan does not know it."""
-    power_reading: str | None = None
-    """See `PowerSource.power_reading`."""
     sweep: Json | None = None
     """The position of this run in its sweep (`sweep` of result.json). None outside a sweep."""
     reproduces: OriginalReference | None = None
     """The run that this one repeats. None if it is no reproduction."""
-    host_load: str | None = None
-    """The program that loads the host beside the workers (`harness.host_load`). None if none
-    does."""
     export: str | None = None
     """See `harness.run.export.parse_target`. None exports nothing."""
     meters_file: str | None = None
     """The path of meters.toml. None without a node meter."""
     job: SlurmJob | None = None
     """The Slurm job of the latest attempt. None outside Slurm."""
+
+    # What the caps need, by the names of `harness.power.caps.apply.CapPlan`.
+
+    @property
+    def meter(self) -> str:
+        return self.machine.meter
+
+    @property
+    def devices(self) -> tuple[Device, ...]:
+        return self.machine.devices
+
+    @property
+    def cap_w(self) -> float | None:
+        return self.machine.cap_w
+
+    @property
+    def state(self) -> str | None:
+        return self.machine.state
+
+    @property
+    def found_mw(self) -> Mapping[str, int] | None:
+        return self.machine.found_mw
+
+    @property
+    def found_state(self) -> Mapping[str, str] | None:
+        return self.machine.found_state
+
+    @property
+    def sm_clock_mhz(self) -> int | None:
+        return self.configuration.sm_clock_mhz
 
     @property
     def node_meters(self) -> tuple[MeterDeclaration, ...]:
@@ -245,29 +275,41 @@ class Plan:
     def is_demo(self) -> bool:
         """Whether the check judges the run as a demo: also a control run that measures nothing."""
         is_simulated = self.devices[0].name.startswith(SIMULATED_PREFIX)
-        is_rehearsal = self.standing == "control" and (is_simulated or self.size == "smoke")
+        is_rehearsal = self.standing == "control" and (
+            is_simulated or self.configuration.size == "smoke"
+        )
         return is_rehearsal or self.standing == "demo"
 
     @property
     def scale(self) -> str:
         """The size of the work as text for messages."""
-        return "simulated work" if self.implementation == SIMULATED_WORK else f"{self.size} size"
+        return (
+            "simulated work"
+            if self.configuration.implementation == SIMULATED_WORK
+            else f"{self.configuration.size} size"
+        )
 
     @property
     def idle_s(self) -> float:
         """How long each of the two idle phases takes. Short runs have short ones, and trials of a
         batch size have none."""
-        return min(MAX_IDLE_S, self.epoch_s) if self.epochs else 0.0
+        return min(MAX_IDLE_S, self.configuration.epoch_s) if self.epochs else 0.0
 
     @property
     def ranks(self) -> range:
         """The ranks of this node's processes."""
         return range(self.node * self.processes, (self.node + 1) * self.processes)
 
+    def to_json(self) -> Json:
+        """Return the plan as JSON object, with configuration and machine among its own fields."""
+        document: Json = to_json(self)
+        return {**document.pop("configuration"), **document.pop("machine"), **document}
+
     def save(self, directory: Path) -> None:
         """Write the plan to `directory`. If that fails, an earlier plan stays unchanged. Raises
         OSError."""
-        write_durable(directory / PLAN_FILE, (json.dumps(asdict(self), indent=1) + "\n").encode())
+        text = json.dumps(self.to_json(), indent=1) + "\n"
+        write_durable(directory / PLAN_FILE, text.encode())
 
     @staticmethod
     def load(directory: Path) -> "Plan":
@@ -275,24 +317,11 @@ class Plan:
         path = directory / PLAN_FILE
         try:
             document = json.loads(path.read_text())
-            devices = tuple(Device(**device) for device in document.pop("devices"))
-            unused_boards = tuple(document.pop("unused_boards", ()))
-            trials, requests = document.pop("batch_search"), document.pop("requests")
-            reproduces = document.pop("reproduces", None)
-            job = document.pop("job", None)
-            return Plan(
-                **document,
-                devices=devices,
-                unused_boards=unused_boards,
-                batch_search=None
-                if trials is None
-                else tuple(TrialResult(**trial) for trial in trials),
-                requests=None if requests is None else RequestSet(**requests),
-                reproduces=None
-                if reproduces is None
-                else OriginalReference(**{**reproduces, "boards": tuple(reproduces["boards"])}),
-                job=None if job is None else from_json(SlurmJob, job),
-            )
+            parts = {
+                name: {f.name: document.pop(f.name) for f in fields(kind) if f.name in document}
+                for name, kind in (("configuration", Configuration), ("machine", Machine))
+            }
+            return from_json(Plan, {**document, **parts})
         except FileNotFoundError:
             advice = (
                 "an unfinished run is the hidden directory .RUN_ID.running beside where its "
@@ -315,5 +344,12 @@ class Plan:
     def with_batch(self, batch_size: int) -> "Plan":
         """Return the plan with another batch size. For a server that is the number of requests in
         flight."""
-        requests = self.requests and replace(self.requests, concurrency=batch_size)
-        return replace(self, batch_size=batch_size, requests=requests)
+        requests = self.configuration.requests
+        return self.with_settings(
+            batch_size=batch_size,
+            requests=requests and replace(requests, concurrency=batch_size),
+        )
+
+    def with_settings(self, **changes: Any) -> "Plan":
+        """Return the plan with other values of fields of its configuration."""
+        return replace(self, configuration=replace(self.configuration, **changes))

@@ -7,13 +7,21 @@ import secrets
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from harness.errors import PlanError
 from harness.host_load import choose_program
 from harness.power.meter_access import find_access_file
 from harness.power.sources import source_class
 from harness.run.export import parse_target
-from harness.run.plan import SIMULATED_WORK, Machine, Original, Plan, RunRequest
+from harness.run.plan import (
+    SIMULATED_WORK,
+    Configuration,
+    Machine,
+    Original,
+    Plan,
+    RunRequest,
+)
 from harness.run.settings import hash_named_file
 from harness.simulation import work as simulated_work
 from harness.slurm.job import SlurmJob, SlurmJobError, read_job
@@ -21,6 +29,7 @@ from rules.bundle_format.records import Json
 from rules.contract import RequestSet
 from rules.input_hash import hash_file
 from rules.protocol import CURRENT, PROTOCOLS
+from rules.settings import OPTIONAL_SETTINGS
 from rules.workloads import Workload, workloads
 
 FULL_EPOCH_S = 31.5
@@ -65,45 +74,38 @@ def make_plan(run_request: RunRequest, machine: Machine, system: Json, source_sh
         workload, run_request.size, run_request.variant, len(machine.devices)
     )
     implementation, sha256 = check_options(run_request, workload)
-    plan = Plan(
-        run_id=_make_run_id(run_request, machine),
+    configuration = Configuration(
         workload=workload.id,
         variant=run_request.variant,
         size=run_request.size,
         implementation=implementation,
-        standing="demo",
+        implementation_sha256=sha256,
         batch_size=batch_size,
         seed=run_request.seed,
-        epochs=CURRENT.epochs,
         epoch_s=run_request.epoch_s or _get_default_epoch_s(run_request.size),
-        meter=machine.meter,
-        torch_device=machine.torch_device,
-        processes=1 if workload.mode == "inference" else len(machine.devices),
-        devices=machine.devices,
-        state=machine.state,
-        cap_w=machine.cap_w,
-        implementation_sha256=sha256,
-        source_sha256=source_sha256,
-        driver=machine.driver,
-        system=system,
         requests=_make_request_set(run_request, workload, batch_size),
         corpus=_resolve_path("--corpus", run_request.corpus),
         weights=_resolve_path("--weights", run_request.weights),
         options=_parse_options(run_request.options),
+        host_load=choose_program() if run_request.host_load else None,
+        **copy_optional(run_request),
+    )
+    plan = Plan(
+        run_id=_make_run_id(run_request, machine),
+        configuration=configuration,
+        machine=machine,
+        standing="demo",
+        epochs=CURRENT.epochs,
+        processes=1 if workload.mode == "inference" else len(machine.devices),
+        source_sha256=source_sha256,
+        system=system,
         batch_search=() if run_request.batch == "auto" else None,
         nodes=run_request.nodes,
         node=run_request.node,
         head=run_request.head,
-        found_mw=machine.found_mw,
-        found_state=machine.found_state,
-        sm_clock_mhz=machine.sm_clock_mhz,
-        unused_boards=machine.unused_boards,
-        installed=machine.installed,
-        power_reading=machine.power_reading,
         meters_file=str(find_access_file(run_request.meters)) if system.get("meters") else None,
         sweep=run_request.sweep,
         reproduces=run_request.original.reference if run_request.original else None,
-        host_load=choose_program() if run_request.host_load else None,
         export=run_request.export and str(parse_target(run_request.export)),
         job=describe_job(),
     )
@@ -111,6 +113,11 @@ def make_plan(run_request: RunRequest, machine: Machine, system: Json, source_sh
     if run_request.original is not None:
         _check_reproduction(plan, run_request.original)
     return plan
+
+
+def copy_optional(run_request: RunRequest) -> dict[str, Any]:
+    """Return the fields of a configuration that are those of the request, as they are."""
+    return {setting.key: getattr(run_request, setting.key) for setting in OPTIONAL_SETTINGS}
 
 
 def _get_default_epoch_s(size: str) -> float:
@@ -145,15 +152,15 @@ def _check_reproduction(plan: Plan, original: Original) -> None:
             f"{original.reference.path} follows protocol {run.protocol}, and this version of "
             f"wattmark {CURRENT.version}; reproduce it with a version that has its protocol"
         )
-    if plan.implementation_sha256 != run.implementation.sha256:
+    if plan.configuration.implementation_sha256 != run.implementation.sha256:
         raise PlanError(
-            f"{plan.implementation}: the file has another SHA-256 than in "
+            f"{plan.configuration.implementation}: the file has another SHA-256 than in "
             f"{original.reference.path}, which states {run.implementation.sha256}; put the file "
             "of that run on PYTHONPATH"
         )
-    _check_same_file("--corpus", plan.corpus, run.settings.corpus_sha256)
+    _check_same_file("--corpus", plan.configuration.corpus, run.settings.corpus_sha256)
     stated_weights = run.settings.weights.removeprefix("seeded").removeprefix("sha256:")
-    _check_same_file("--weights", plan.weights, stated_weights or None)
+    _check_same_file("--weights", plan.configuration.weights, stated_weights or None)
     if plan.standing != run.standing:
         raise PlanError(
             f"{original.reference.path} has the standing {run.standing}, and the run here would "
@@ -239,7 +246,7 @@ def _make_run_id(run_request: RunRequest, machine: Machine) -> str:
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     count = run_request.nodes * len(machine.devices)
     cap = "nocap" if machine.cap_w is None else f"{machine.cap_w:.0f}W"
-    clock = () if machine.sm_clock_mhz is None else (f"{machine.sm_clock_mhz}MHz",)
+    clock = () if run_request.sm_clock_mhz is None else (f"{run_request.sm_clock_mhz}MHz",)
     # The time comes first, so that names sort by it.
     parts = (stamp, run_request.workload, run_request.variant, f"x{count}", cap, *clock)
     return "-".join((*parts, secrets.token_hex(3)))
@@ -260,18 +267,22 @@ def find_standing(plan: Plan, workload: Workload) -> str:
     """
     if workload.is_control:
         return "control"
-    if source_class(plan.meter).simulated or plan.torch_device != "cuda":
+    if source_class(plan.meter).simulated or plan.machine.torch_device != "cuda":
         return "demo"
-    if plan.size != "full" or plan.epoch_s < CURRENT.min_epoch_s:
+    if plan.configuration.size != "full" or plan.configuration.epoch_s < CURRENT.min_epoch_s:
         return "demo"
     # Results of the closed division compare systems, so all else must be equal.
     is_as_defined = (
-        plan.implementation == workload.implementation
-        and workload.variants[plan.variant] in workload.precisions
-        and plan.variant not in workload.open_variants
-        and plan.corpus is None
+        plan.configuration.implementation == workload.implementation
+        and workload.variants[plan.configuration.variant] in workload.precisions
+        and plan.configuration.variant not in workload.open_variants
+        and plan.configuration.corpus is None
         and plan.sm_clock_mhz is None
-        and (plan.requests is None or plan.requests == workload.full.request_set(plan.batch_size))
+        and (
+            plan.configuration.requests is None
+            or plan.configuration.requests
+            == workload.full.request_set(plan.configuration.batch_size)
+        )
     )
     return "closed" if is_as_defined else "open"
 

@@ -160,8 +160,8 @@ def describe_calibration(plan: Plan, batches_per_epoch: int, batch_s: float) -> 
     """The line on the length of an epoch, in batches or requests."""
     count = (
         format_count(batches_per_epoch, "request")
-        if plan.requests
-        else f"{format_count(batches_per_epoch, 'batch')} of {plan.batch_size}"
+        if plan.configuration.requests
+        else f"{format_count(batches_per_epoch, 'batch')} of {plan.configuration.batch_size}"
     )
     return f"{count} an epoch, {batch_s * 1e3:.1f} ms each"
 
@@ -169,14 +169,15 @@ def describe_calibration(plan: Plan, batches_per_epoch: int, batch_s: float) -> 
 def announce(plan: Plan, view: View) -> None:
     """Print workload, accelerators, cap, meter and epochs of the plan, then remarks about the
     machine, and a warning if the journal of its limits may be lost."""
+    configuration = plan.configuration
     nodes = f"{plan.nodes} nodes of " if plan.nodes > 1 else ""
     accelerators = f"{nodes}{len(plan.devices)} x {plan.devices[0].name}"
     view.print_line(
-        f"{plan.workload} {plan.variant}, {plan.scale}, {accelerators}, "
+        f"{configuration.workload} {configuration.variant}, {plan.scale}, {accelerators}, "
         f"{describe_settings(plan.cap_w, plan.found_mw, plan.sm_clock_mhz)}, meter {plan.meter}"
     )
     view.print_line(
-        f"{plan.epochs} epochs of about {plan.epoch_s:g} s, the first discarded; standing "
+        f"{plan.epochs} epochs of about {configuration.epoch_s:g} s, the first discarded; standing "
         f"{plan.standing}"
     )
     if plan.reproduces is not None:

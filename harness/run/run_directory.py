@@ -69,17 +69,17 @@ class RunEvents:
         """Record that an attempt at the plan begins. Raises OSError."""
         self.add(
             RunStarted,
-            workload=plan.workload,
-            variant=plan.variant,
-            size=plan.size,
+            workload=plan.configuration.workload,
+            variant=plan.configuration.variant,
+            size=plan.configuration.size,
             standing=plan.standing,
             meter=plan.meter,
             nodes=plan.nodes,
             accelerators=len(plan.devices),
             cap_w=plan.cap_w,
-            batch_size=plan.batch_size,
+            batch_size=plan.configuration.batch_size,
             epochs=plan.epochs,
-            epoch_target_s=plan.epoch_s,
+            epoch_target_s=plan.configuration.epoch_s,
         )
 
     def end_attempt(

@@ -152,7 +152,7 @@ class Attempt:
         self._plan, self._directory, self._view = plan, directory, view
         self._ensure_watchdog = ensure_watchdog
         self._events, self._export = events, export
-        self._workload = workloads()[plan.workload]
+        self._workload = workloads()[plan.configuration.workload]
         self._pids: dict[int, int] = {}
         """Of the workers, by rank."""
         self._finished_ranks: set[int] = set()
@@ -190,7 +190,7 @@ class Attempt:
             self._launch_ns = time.monotonic_ns()
             self._add_phase(sampler, BARE, bare_start_ns, self._launch_ns)
             workers = make_workers(plan, self._directory, self._view)
-            with HostLoad(plan.host_load), workers:
+            with HostLoad(plan.configuration.host_load), workers:
                 self._follow(workers, sampler)
                 # All epochs are done. A worker that hangs while it exits must not cost the run.
                 status = workers.wait(EXIT_TIMEOUT_S)
@@ -210,10 +210,10 @@ class Attempt:
         """Read the boards of the node that the run does not use until `stack` is closed. A process
         of its own reads them, so that a board that hangs delays no sample."""
         plan, directory = self._plan, self._directory / UNUSED_DIRECTORY
-        if not plan.unused_boards:
+        if not plan.machine.unused_boards:
             return
         directory.mkdir()
-        task = plan.meter, plan.unused_boards, plan.node_name, UNUSED_INTERVAL_MS
+        task = plan.meter, plan.machine.unused_boards, plan.node_name, UNUSED_INTERVAL_MS
         settings = Settings(*task, str(directory.resolve()))
         try:
             stack.enter_context(Sampler(settings))
@@ -279,7 +279,8 @@ class Attempt:
                     self._end_epoch(event.epoch, ends, sampler)
             case MemoryExhausted():
                 raise RunFailed(
-                    f"out of memory at batch size {self._plan.batch_size} per accelerator "
+                    "out of memory at batch size "
+                    f"{self._plan.configuration.batch_size} per accelerator "
                     f"(rank {event.rank}: {event.message}); "
                     "use a smaller --batch, or --batch auto to find the highest that is stable"
                 )
@@ -337,11 +338,11 @@ class Attempt:
         self._view.print_line(describe_calibration(plan, event.batches_per_epoch, event.batch_s))
         self._events.add(
             Calibrated,
-            batch_size=plan.batch_size,
+            batch_size=plan.configuration.batch_size,
             batches_per_epoch=event.batches_per_epoch,
             batch_s=event.batch_s,
         )
-        self._view.begin_epochs(plan.epochs, self._workload.item_of(plan.size))
+        self._view.begin_epochs(plan.epochs, self._workload.item_of(plan.configuration.size))
 
     def _end_epoch(self, epoch: int, ends: Sequence[RankEndedEpoch], sampler: Sampler) -> None:
         """Record an epoch that all ranks of this node have ended, and print its line."""
@@ -370,7 +371,7 @@ class Attempt:
             for loss in losses[-1:]
         )
         discarded = "  (discarded)" if epoch < CURRENT.discarded_epochs else ""
-        rate = f"{items_per_s:10.2f} {self._workload.rate_unit(self._plan.size)}"
+        rate = f"{items_per_s:10.2f} {self._workload.rate_unit(self._plan.configuration.size)}"
         self._view.print_line(
             f"epoch {epoch:2d}  {seconds:6.2f} s  {rate}  {power:>5} W{loss_text}{discarded}"
         )

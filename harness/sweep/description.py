@@ -1,11 +1,10 @@
 """The description of a planned sweep: its runs, the expected time, and what it cannot show."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 
 from harness.power.source import Readback
 from harness.run.plan import Plan
-from harness.run.planning import find_standing
+from harness.run.planning import copy_optional, find_standing
 from harness.run.progress import format_minutes
 from harness.sweep.axis import CAP, GPUS, PRECISION, SM_CLOCK, VARIANT
 from harness.sweep.plan import Sweep, estimate_start_s
@@ -18,9 +17,10 @@ def describe_plan(sweep: Sweep, plan: Plan) -> Iterator[str]:
     and the changes on the node meanwhile."""
     run_request, entries = sweep.run_request, sweep.entries
     sets_caps = any(e.cap_w is not None for e in entries)
-    run_s = plan.epochs * plan.epoch_s + 2 * plan.idle_s + estimate_start_s(run_request)
+    epoch_s, first_variant = plan.configuration.epoch_s, plan.configuration.variant
+    run_s = plan.epochs * epoch_s + 2 * plan.idle_s + estimate_start_s(run_request)
     name = plan.devices[0].name
-    variant = "" if {VARIANT.name, PRECISION.name} & {*sweep.axis_names} else f" {plan.variant}"
+    variant = "" if {VARIANT.name, PRECISION.name} & {*sweep.axis_names} else f" {first_variant}"
     yield (
         f"sweep {sweep.id}: {run_request.workload}{variant}, {plan.scale}, "
         f"on {name}, standing {' or '.join(_list_standings(sweep, plan))}"
@@ -41,7 +41,7 @@ def describe_plan(sweep: Sweep, plan: Plan) -> Iterator[str]:
         ]
         yield f"the other runs are compared with {', '.join(values)} (--reference)"
     yield (
-        f"each run warms up at its own settings: of its {plan.epochs} epochs of {plan.epoch_s:g} s "
+        f"each run warms up at its own settings: of its {plan.epochs} epochs of {epoch_s:g} s "
         "the first is discarded"
     )
     yield (
@@ -49,7 +49,7 @@ def describe_plan(sweep: Sweep, plan: Plan) -> Iterator[str]:
         f"{estimate_start_s(run_request):g} s per run to build, warm up and calibrate"
     )
     boards = ", ".join(d.uuid for d in plan.devices)
-    locks_clocks = any(entry.apply(run_request).sm_clock_mhz for entry in entries)
+    locks_clocks = any(SM_CLOCK.read(entry.apply(run_request)) for entry in entries)
     changed_settings = [
         name
         for name, changes in (("the power cap", sets_caps), ("the SM clock", locks_clocks))
@@ -66,12 +66,9 @@ def describe_plan(sweep: Sweep, plan: Plan) -> Iterator[str]:
 
 def _list_standings(sweep: Sweep, plan: Plan) -> list[str]:
     """The standings of the runs. Some variants are open, and so are runs at a locked SM clock."""
-    workload = workloads()[plan.workload]
-    run_requests = [entry.apply(sweep.run_request) for entry in sweep.entries]
-    plans = [
-        replace(plan, variant=request.variant, sm_clock_mhz=request.sm_clock_mhz)
-        for request in run_requests
-    ]
+    workload = workloads()[plan.configuration.workload]
+    requests = [entry.apply(sweep.run_request) for entry in sweep.entries]
+    plans = [plan.with_settings(variant=r.variant, **copy_optional(r)) for r in requests]
     return sorted({find_standing(run_plan, workload) for run_plan in plans})
 
 

@@ -52,6 +52,8 @@ class Entry:
     """Per accelerator. None leaves the cap as found."""
     sm_clock_mhz: int | None = None
     """The SM clock at which the run locks the accelerators. None locks none."""
+    cpu_threads: int | None = None
+    """The CPU threads of each worker."""
     batch: int | None = None
     """Samples per batch; for serving, requests in flight."""
     variant: str | None = None

@@ -36,6 +36,8 @@ class Column(Generic[Record]):
     read: Callable[[Record], Any]
     """The value of a record, None if it is not known. Columns of samples read the values of all
     samples of a bundle at once, or one value for all."""
+    is_optional: bool = False
+    """Whether a frame without any value leaves the column out."""
 
     @property
     def dtype(self) -> str:
@@ -49,6 +51,8 @@ def build_frame(columns: Sequence[Column[Record]], records: Sequence[Record]) ->
     frame = {}
     for column in columns:
         values: Any = [column.read(record) for record in records]
+        if column.is_optional and all(value is None for value in values):
+            continue
         if column.type == "text":
             values = [None if value is None else escape_invisible(value) for value in values]
         elif column.type == "time":

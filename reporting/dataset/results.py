@@ -2,6 +2,7 @@
 
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from checker.find import resolve
 from reporting.dataset.columns import Column, make_figure_columns
@@ -9,6 +10,7 @@ from reporting.results_model import ResultRow
 from reporting.sections.cells import describe_provenance, name_line
 from rules.metrics.figures import Percentiles, ServingFigures
 from rules.metrics.uncertainty.systematic import compute_sensor_term
+from rules.settings import SHOWN_SETTINGS
 from rules.workloads import workloads
 
 ResultColumn = Column[ResultRow]
@@ -78,6 +80,11 @@ MARK_COLUMNS: tuple[ResultColumn, ...] = (
 )
 """What to heed before a result is compared. In `figures`, `runs` and `epochs`."""
 
+
+def _read_setting(key: str, row: ResultRow) -> Any:
+    return row.settings.get(key)
+
+
 SETTING_COLUMNS: tuple[ResultColumn, ...] = (
     Column("workload", "text", "", "id of the workload", lambda row: row.workload),
     Column(
@@ -114,12 +121,9 @@ SETTING_COLUMNS: tuple[ResultColumn, ...] = (
         "whether the cap held on every accelerator",
         lambda row: row.cap_enforced,
     ),
-    Column(
-        "sm_clock_mhz",
-        "integer",
-        "MHz",
-        "SM clock at which the run locked every accelerator; empty if it locked none",
-        lambda row: row.sm_clock_mhz,
+    *(
+        Column(s.key, s.type, s.unit, d.meaning, partial(_read_setting, s.key), not d.is_permanent)
+        for s, d in SHOWN_SETTINGS
     ),
 )
 

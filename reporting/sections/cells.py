@@ -10,10 +10,12 @@ from reporting.results_model import (
     Figure,
     ResultRow,
     format_accelerator_count,
+    list_stated_settings,
     name_submitted_line,
 )
 from rules.finding import Finding, Severity
 from rules.metrics.figures import Estimate
+from rules.settings import SHOWN_SETTINGS
 from rules.workloads import workloads
 
 BundleLink = Callable[[Path], str]
@@ -51,7 +53,10 @@ FACET_COLUMNS = (
     Column("cap_w", "cap", "W per accelerator", "count", hidden=True),
     Column("count", "number of accelerators", "", "count", hidden=True),
     Column("batch", "batch", "samples", "count", hidden=True),
-    Column("sm_clock_mhz", "locked SM clock", "MHz", "count", hidden=True),
+    *(
+        Column(s.key, d.head, s.unit, "count", hidden=True, optional=not d.is_permanent)
+        for s, d in SHOWN_SETTINGS
+    ),
     SCOPE_COLUMN,
     Column("status", "status", hidden=True, about="compared, or excluded from rankings"),
 )
@@ -126,7 +131,7 @@ def make_facet_cells(row: ResultRow) -> Cells:
         "cap_w": row.cap_w,
         "count": row.count,
         "batch": row.batch_size,
-        "sm_clock_mhz": row.sm_clock_mhz,
+        **{setting.key: row.settings.get(setting.key) for setting, _ in SHOWN_SETTINGS},
         "scope": None if row.provenance is None else name_scope(row),
         "status": "compared" if row.may_win else "excluded",
     }
@@ -200,8 +205,7 @@ def name_setting(row: ResultRow) -> str:
     if row.provenance is None:
         return escape_invisible(f"{board} ({row.system})")
     precision = "" if row.precision == row.variant else f" {row.precision}"
-    clock = "" if row.sm_clock_mhz is None else f" at {row.sm_clock_mhz}{NO_BREAK}MHz"
-    return escape_invisible(f"{board}, {row.variant}{precision}{clock}")
+    return escape_invisible(f"{board}, {row.variant}{precision}{_describe_settings(row)}")
 
 
 def _describe_age(row: ResultRow) -> str:
@@ -212,8 +216,12 @@ def name_variant(row: ResultRow) -> str:
     """The variant of a run with a few words on it: `fp8-kv (FP8 weights and cache)`."""
     workload = workloads().get(row.workload)
     words = workload.variants_in_words.get(row.variant or "") if workload else None
-    clock = "" if row.sm_clock_mhz is None else f" at {row.sm_clock_mhz}{NO_BREAK}MHz"
-    return f"{row.variant}{clock} ({words})" if words else f"{row.variant}{clock}"
+    name = f"{row.variant}{_describe_settings(row)}"
+    return f"{name} ({words})" if words else name
+
+
+def _describe_settings(row: ResultRow) -> str:
+    return "".join(f" at {value}{NO_BREAK}{unit}" for value, unit in list_stated_settings(row))
 
 
 def name_load(row: ResultRow) -> str:

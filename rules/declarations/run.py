@@ -55,6 +55,8 @@ class RunSettings(JsonRecord):
     """The trials of `--batch auto` in order; None if the batch size was given."""
     host_load: str | None
     """The program that loaded the host beside the workload; None if none did."""
+    cpu_threads: int | None
+    """The CPU threads of each process, if the run set them."""
     export: str | None
     """`prometheus` or `textfile` if the run published its progress; None if it did not."""
 
@@ -73,6 +75,11 @@ class PowerSetting(JsonRecord):
     """The limit of each accelerator before the run, in mW by UUID; with mode `set` only."""
     sm_clock_mhz: int | None
     """The SM clock at which the run locked every accelerator; None if it locked none."""
+
+    @property
+    def locks_sm_clock(self) -> bool:
+        """Whether the run locked the SM clocks."""
+        return self.sm_clock_mhz is not None
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 from conftest import Submissions, copy_evidence, make_key
 from support.bundles import rederive
+from support.harness.session_runs import change_plan
 
 from checker import CheckerError
 from checker.cli import check
@@ -80,24 +81,25 @@ def test_reproduction_of_a_committed_bundle_has_its_configuration(
     board = system["nodes"][0]["accelerators"][0]["name"]
     reproduction = plan(run_request, make_machine(run_request.gpus, board))
     settings, implementation = result["settings"], result["implementation"]
-    assert (reproduction.workload, reproduction.size, reproduction.standing) == tuple(
+    configuration = reproduction.configuration
+    assert (configuration.workload, configuration.size, reproduction.standing) == tuple(
         result[name] for name in ("workload", "size", "standing")
     )
-    assert (reproduction.implementation, reproduction.variant) == (
+    assert (configuration.implementation, configuration.variant) == (
         implementation["name"],
         implementation["variant"],
     )
-    assert reproduction.batch_size == settings["batch_size"]
-    assert reproduction.seed == settings["seed"]
+    assert configuration.batch_size == settings["batch_size"]
+    assert configuration.seed == settings["seed"]
     assert len(reproduction.devices) * reproduction.nodes == settings["accelerators"]
-    assert dict(reproduction.options) == settings.get("options", {})
+    assert dict(configuration.options) == settings.get("options", {})
     assert reproduction.cap_w == result["power"]["cap_w"]
-    requests = reproduction.requests and vars(reproduction.requests)
+    requests = configuration.requests and vars(configuration.requests)
     stated_requests = settings.get("requests")
     # Earlier bundles do not state whether the lengths are uniform.
     assert requests == (stated_requests and {"uniform": False, **stated_requests})
     is_control = result["standing"] == "control"
-    assert reproduction.epoch_s == (settings["epoch_target_s"] if is_control else 31.5)
+    assert configuration.epoch_s == (settings["epoch_target_s"] if is_control else 31.5)
 
 
 def test_newest_challenge_gives_the_seed(
@@ -108,12 +110,14 @@ def test_newest_challenge_gives_the_seed(
     forge.add_challenge(
         bundle, 4_000_000_000, "last@third.example", issued_at="2026-01-03T00:00:00Z"
     )
-    assert plan(request_reproduction(bundle)).seed == 4_000_000_000
+    assert plan(request_reproduction(bundle)).configuration.seed == 4_000_000_000
     assert "seed 4000000000 of the challenge by last@third.example" in capsys.readouterr().err
 
 
 def test_seed_of_a_reviewer_replaces_that_of_the_original(submissions: Submissions) -> None:
-    assert plan(request_reproduction(submissions.add(), seed=20261122)).seed == 20261122
+    assert (
+        plan(request_reproduction(submissions.add(), seed=20261122)).configuration.seed == 20261122
+    )
 
 
 def test_reproduction_locks_the_sm_clock_of_the_original(submissions: Submissions) -> None:
@@ -171,7 +175,7 @@ def test_board_of_the_original_gives_a_remark(good_request: RunRequest) -> None:
     assert good_request.original is not None
     uuid = good_request.original.reference.boards[0]
     same_board = replace(planned.devices[0], uuid=uuid)
-    checks = check_plan(replace(planned, devices=(same_board,)))
+    checks = check_plan(change_plan(planned, devices=(same_board,)))
     (remark,) = (check for check in checks if "X120" in check.result)
     assert remark.result.startswith(f"{uuid}: the original ran on this accelerator")
     assert remark.ok is None

@@ -56,9 +56,12 @@ def _make_rendezvous_arguments(plan: Plan) -> list[str]:
 
 
 def make_worker_environment(plan: Plan) -> dict[str, str]:
-    """Return the environment variables of the workers. They select the GPUs, or the number of
-    threads if the workers compute on the CPU."""
-    return make_environment(plan.torch_device, plan.devices, plan.processes)
+    """Return the environment variables of the workers. They select the GPUs, and the number of
+    threads if the plan has one or the workers compute on the CPU."""
+    variables = make_environment(plan.machine.torch_device, plan.devices, plan.processes)
+    if plan.configuration.cpu_threads is not None:
+        variables["OMP_NUM_THREADS"] = str(plan.configuration.cpu_threads)
+    return variables
 
 
 def make_board_environment(

@@ -70,7 +70,7 @@ def main() -> int:
     try:
         run(plan, rank, local_rank, world_size, event_log)
     except ModuleNotFoundError as error:
-        advice = advise_on_package(workloads()[plan.workload].stack)
+        advice = advise_on_package(workloads()[plan.configuration.workload].stack)
         event_log.write_event(JobRefused(rank=rank, message=f"{error}: {advice}"))
         raise
     # By the contract, an implementation raises ValueError if it refuses the job. A repetition of
@@ -114,7 +114,10 @@ def _get_first_line(error: Exception) -> str:
 
 def run(plan: Plan, rank: int, local_rank: int, world_size: int, event_log: EventLog) -> None:
     """Build the workload and run its epochs. Raises whatever the implementation raises."""
-    uses_gpu, is_server = plan.torch_device == "cuda", plan.requests is not None
+    uses_gpu, is_server = (
+        plan.machine.torch_device == "cuda",
+        plan.configuration.requests is not None,
+    )
     # A server starts its own processes on the GPUs. This process must not occupy one.
     selects_gpu = uses_gpu and not is_server
     # Import torch only if it is needed, because that takes seconds.
@@ -189,7 +192,7 @@ def train(
     def record_calibration(batches: int, batch_s: float) -> None:
         # The CPU has no comparable figure.
         peak_memory_bytes = None
-        if plan.torch_device == "cuda":
+        if plan.machine.torch_device == "cuda":
             import torch
 
             # Reserved and not allocated memory: what the caching allocator holds must fit on the
@@ -204,11 +207,11 @@ def train(
             )
         )
 
-    clock: Clock = CudaClock() if plan.torch_device == "cuda" else HostClock()
+    clock: Clock = CudaClock() if plan.machine.torch_device == "cuda" else HostClock()
     recorder = EpochRecorder(
         clock,
         plan.epochs,
-        plan.epoch_s,
+        plan.configuration.epoch_s,
         rank,
         compute_maximum,
         event_log.write_epoch,
@@ -251,15 +254,15 @@ def serve(plan: Plan, built: Built, rank: int, event_log: EventLog, on_phase: On
         epoch_start_ns = windows[-1].end_ns
         event_log.write_epoch(epoch, windows, [])
 
-    assert plan.requests is not None and built.vocabulary is not None
+    assert plan.configuration.requests is not None and built.vocabulary is not None
     # Ranks with the same seed would send the same prompts.
-    seed = plan.seed + rank
+    seed = plan.configuration.seed + rank
     load = LoadGenerator(
-        plan.requests,
+        plan.configuration.requests,
         built.vocabulary,
         seed,
         plan.epochs,
-        plan.epoch_s,
+        plan.configuration.epoch_s,
         record_epoch,
         record_calibration,
         plan.idle_s,
@@ -267,32 +270,36 @@ def serve(plan: Plan, built: Built, rank: int, event_log: EventLog, on_phase: On
     )
     built.run(load)
     if load.tally is None:
-        raise RuntimeError(f"{plan.implementation} did not await the `drive` of its load")
+        raise RuntimeError(
+            f"{plan.configuration.implementation} did not await the `drive` of its load"
+        )
     event_log.write_event(TokensTallied(rank=rank, **asdict(load.tally)))
 
 
 def build(plan: Plan, device: str, rank: int, world_size: int, uuids: Sequence[str]) -> Built:
     """Call the implementation that the plan names. Raises ValueError if its module has no such
     function."""
-    module, _, function = plan.implementation.partition(":")
+    module, _, function = plan.configuration.implementation.partition(":")
     job = Job(
-        plan.workload,
-        plan.variant,
-        plan.size,
-        plan.batch_size,
-        plan.seed,
+        plan.configuration.workload,
+        plan.configuration.variant,
+        plan.configuration.size,
+        plan.configuration.batch_size,
+        plan.configuration.seed,
         device,
         rank,
         world_size,
         accelerators=len(uuids),
         uuids=tuple(uuids),
-        requests=plan.requests,
-        corpus=plan.corpus,
-        weights=plan.weights,
-        options=plan.options,
+        requests=plan.configuration.requests,
+        corpus=plan.configuration.corpus,
+        weights=plan.configuration.weights,
+        options=plan.configuration.options,
     )
     if not callable(build_function := getattr(importlib.import_module(module), function, None)):
-        raise ValueError(f"{plan.implementation}: the module {module} has no function {function}")
+        raise ValueError(
+            f"{plan.configuration.implementation}: the module {module} has no function {function}"
+        )
     built: Built = build_function(job)
     return built
 
@@ -300,15 +307,17 @@ def build(plan: Plan, device: str, rank: int, world_size: int, uuids: Sequence[s
 def hash_implementation(plan: Plan) -> str | None:
     """Return the SHA-256 of the file that this process loaded for a submitter's own implementation.
     None for a reference implementation."""
-    if plan.implementation_sha256 is None:
+    if plan.configuration.implementation_sha256 is None:
         return None
-    return hash_file(Path(str(sys.modules[plan.implementation.partition(":")[0]].__file__)))
+    return hash_file(
+        Path(str(sys.modules[plan.configuration.implementation.partition(":")[0]].__file__))
+    )
 
 
 def find_accelerator(plan: Plan, local_rank: int) -> str:
     """Return the UUID of this rank's accelerator. On a CPU the local rank is the index of the
     device in the plan."""
-    if plan.torch_device == "cpu":
+    if plan.machine.torch_device == "cpu":
         return plan.devices[local_rank].uuid
     import torch
 

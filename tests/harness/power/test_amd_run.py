@@ -91,7 +91,7 @@ def test_bench_submit_finds_amds_gpus_where_there_are_no_nvidias(gpu, monkeypatc
     for variable in VISIBLE_VARIABLES:
         monkeypatch.delenv(variable, raising=False)
     planned = command.plan_run(RunRequest("resnet50-train", cap_w=400), tmp_path)
-    assert (planned.meter, planned.torch_device, planned.state) == ("amd", "cuda", "auto")
+    assert (planned.meter, planned.machine.torch_device, planned.state) == ("amd", "cuda", "auto")
     assert [d.uuid for d in planned.devices] == [A]
     assert (planned.cap_w, planned.found_mw) == (400, {A: 600_000})
     monkeypatch.setitem(sys.modules, "amdsmi", None)

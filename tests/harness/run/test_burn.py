@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from support.harness.session_runs import TESTS, carry_out, find_bundles, read_evidence
+from support.harness.session_runs import TESTS, carry_out, change_plan, find_bundles, read_evidence
 from support.lazy_module import LazyModule
 
 from checker.engine import judge
@@ -150,7 +150,9 @@ def test_a_run_with_a_fault_fails_and_leaves_no_bundle(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, boards: int
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", str(TESTS))
-    plan = replace(plan_burn(boards), implementation="support.implementations:build_faulty_burn")
+    plan = change_plan(
+        plan_burn(boards), implementation="support.implementations:build_faulty_burn"
+    )
     with pytest.raises(RunFailed, match=rf"rank {boards - 1}: SIM-H200-{boards - 1}: block 1 of 6"):
         carry_out(plan, tmp_path)
     assert not find_bundles(tmp_path)
@@ -213,8 +215,12 @@ def test_command_writes_a_bundle_with_the_standing_control(tmp_path: Path) -> No
 def test_a_control_run_has_the_full_size_on_simulated_boards(boards: int) -> None:
     """Its item is then the TFLOP, as on a real board."""
     plan = plan_burn(boards, smoke=False, simulate="h200")
-    assert (plan.size, plan.standing, plan.batch_size) == ("full", "control", 100)
-    assert WORKLOAD.rate_unit(plan.size) == "TFLOP/s"
+    assert (plan.configuration.size, plan.standing, plan.configuration.batch_size) == (
+        "full",
+        "control",
+        100,
+    )
+    assert WORKLOAD.rate_unit(plan.configuration.size) == "TFLOP/s"
     assert plan.is_demo
 
 

@@ -3,11 +3,16 @@ and read the boards that they do not use."""
 
 import threading
 import time
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.harness.session_runs import TESTS, carry_out, make_test_plan, read_evidence
+from support.harness.session_runs import (
+    TESTS,
+    carry_out,
+    change_plan,
+    make_test_plan,
+    read_evidence,
+)
 
 from harness.power.reading_process import SamplerError
 from harness.power.sampler import Sampler, Settings
@@ -35,7 +40,7 @@ def workers_find_the_tests(monkeypatch: pytest.MonkeyPatch) -> None:
 def evidence(tmp_path_factory: pytest.TempPathFactory) -> EvidenceFrames:
     with pytest.MonkeyPatch.context() as patch, run_simulator("h200"):
         patch.setenv("PYTHONPATH", str(TESTS))
-        plan = replace(make_test_plan(epoch_s=IDLE_S), unused_boards=UNUSED, installed=8)
+        plan = change_plan(make_test_plan(epoch_s=IDLE_S), unused_boards=UNUSED, installed=8)
         return read_evidence(carry_out(plan, tmp_path_factory.mktemp("run")))
 
 
@@ -109,7 +114,7 @@ def test_unused_boards_that_cannot_be_read_do_not_end_the_run(
 
     monkeypatch.setattr(Sampler, "__init__", note_unused)
     monkeypatch.setattr(Sampler, "__enter__", fail_for_unused)
-    plan = replace(make_test_plan(epoch_s=0.3), unused_boards=UNUSED)
+    plan = change_plan(make_test_plan(epoch_s=0.3), unused_boards=UNUSED)
     evidence = read_evidence(carry_out(plan, tmp_path))
     assert "the unused boards cannot be read: the board hangs" in evidence.log
     assert [board["used"] for board in evidence.result["idle"]] == [True]

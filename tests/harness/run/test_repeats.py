@@ -1,13 +1,12 @@
 """`--until-ci`: which runs are made, when the repeats end, and what is said."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from support.harness.session_runs import make_test_plan
+from support.harness.session_runs import change_plan, make_test_plan
 
 from harness.cli import main
 from harness.errors import PlanError
@@ -92,11 +91,11 @@ def test_interrupted_run_with_the_next_seed_is_resumed(tmp_path: Path) -> None:
     for name, change in (("other", {"batch_size": 8}), ("unstarted", {}), ("same", {})):
         directory = tmp_path / f".{name}.running"
         directory.mkdir()
-        replace(plan, **change).save(directory)
+        change_plan(plan, **change).save(directory)
         if name != "unstarted":
             (directory / STATE_FILE).touch()
-    assert find_unfinished(plan, tmp_path, plan.seed) == tmp_path / ".same.running"
-    assert find_unfinished(plan, tmp_path, plan.seed + 1) is None
+    assert find_unfinished(plan, tmp_path, plan.configuration.seed) == tmp_path / ".same.running"
+    assert find_unfinished(plan, tmp_path, plan.configuration.seed + 1) is None
 
 
 def test_spread_that_no_number_of_runs_overcomes_ends_the_repeats(

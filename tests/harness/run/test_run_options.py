@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from support.harness.session_runs import TESTS, carry_out, find_bundles, make_test_plan
+from support.harness.session_runs import TESTS, carry_out, change_plan, find_bundles, make_test_plan
 
 from harness import checks
 from harness.cli import main
@@ -140,6 +140,7 @@ def test_run_has_few_options():
         "--cap",
         "--concurrency",
         "--corpus",
+        "--cpu-threads",
         "--dry-run",
         "--epoch-seconds",
         "--export",
@@ -191,7 +192,7 @@ def test_an_option_that_nothing_knows_ends_the_run_with_a_reason(tmp_path):
 
 
 def test_code_of_ones_own_that_changed_since_the_plan_is_not_run(tmp_path):
-    changed = replace(make_test_plan(), implementation_sha256="0" * 64)
+    changed = change_plan(make_test_plan(), implementation_sha256="0" * 64)
     with pytest.raises(
         RunFailed,
         match=r"loaded another support.implementations:build than was planned; "
@@ -262,7 +263,8 @@ def test_on_simulated_accelerators_the_work_is_simulated_too_unless_something_is
             RunRequest("resnet50-train", simulate="h200", **options), tmp_path
         )
         assert demo_plan.standing == "demo"
-        return demo_plan.implementation, demo_plan.size, demo_plan.epoch_s
+        configuration = demo_plan.configuration
+        return configuration.implementation, configuration.size, configuration.epoch_s
 
     assert planned() == ("harness.simulation.work:build", "smoke", 1.5)
     assert planned(smoke=True) == ("reference.resnet50_train:build", "smoke", 1.5)

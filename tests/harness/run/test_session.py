@@ -9,7 +9,6 @@ import subprocess
 import sys
 import time
 from contextlib import nullcontext
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from click.testing import CliRunner
 from support.harness.session_runs import (
     TESTS,
     carry_out,
+    change_plan,
     find_bundles,
     make_test_plan,
     read_evidence,
@@ -64,13 +64,13 @@ def test_a_run_leaves_a_bundle_that_lacks_only_its_signature(tmp_path):
     assert wait_until_gone(tmp_path)
     # It is a repeat of its own plan and of no other one (`--until-ci`).
     joules_per_item = evidence.result["headline"]["joules_per_item"]["mean"]
-    assert find_repeats(plan, tmp_path) == {plan.seed: joules_per_item}
+    assert find_repeats(plan, tmp_path) == {plan.configuration.seed: joules_per_item}
     for name, change in (
         ("batch_size", {"batch_size": 8}),
         ("cap_w", {"cap_w": 500.0}),
         ("source_sha256", {"source_sha256": "0" * 64}),
     ):
-        changed_plan = replace(plan, **change)
+        changed_plan = change_plan(plan, **change)
         assert find_repeats(changed_plan, tmp_path) == {}
         assert list(explain_others(changed_plan, tmp_path)) == [
             f"{bundle}: does not count, because it differs in: {name}"
@@ -95,7 +95,7 @@ def test_repeats_read_files_of_equal_content(tmp_path, name):
     field = next(iter(stated))
 
     def compare(path):
-        changed = replace(plan, **{name: path and str(path)})
+        changed = change_plan(plan, **{name: path and str(path)})
         return [differences for _, _, differences in compare_bundles(changed, tmp_path / "out")]
 
     assert compare(paths["first"]) == compare(paths["copy"]) == [[]]
@@ -112,7 +112,7 @@ def test_unfinished_run_with_another_file_is_not_resumed(tmp_path, name):
     plans = {}
     for key in ("same", "other"):
         (tmp_path / key).write_text(key)
-        plans[key] = replace(make_test_plan(), **{name: str(tmp_path / key)})
+        plans[key] = change_plan(make_test_plan(), **{name: str(tmp_path / key)})
     assert is_repeat(plans["same"], plans["same"])
     assert not is_repeat(plans["other"], plans["same"])
     (tmp_path / "other").unlink()
@@ -135,7 +135,7 @@ def test_two_ranks_have_each_their_own_accelerator_and_equal_batches(tmp_path, c
 
 def test_a_worker_that_runs_other_code_than_was_hashed_is_refused(tmp_path):
     with pytest.raises(RunFailed, match="rank 0 runs other code than the harness"):
-        carry_out(replace(make_test_plan(), source_sha256="0" * 64), tmp_path)
+        carry_out(change_plan(make_test_plan(), source_sha256="0" * 64), tmp_path)
 
 
 def test_another_model_than_the_workloads_is_refused_before_the_first_epoch(tmp_path):
@@ -188,7 +188,8 @@ def test_what_lives_after_the_warm_up_is_not_searched_for_garbage_in_epochs(tmp_
 
 def test_a_run_with_the_batch_that_was_found_is_a_good_one(tmp_path):
     bundle = carry_out(
-        replace(make_test_plan("support.implementations:build_hungry"), batch_search=()), tmp_path
+        change_plan(make_test_plan("support.implementations:build_hungry"), batch_search=()),
+        tmp_path,
     )
     settings = read_evidence(bundle).result["settings"]
     assert settings["batch_size"] == 12
@@ -220,7 +221,7 @@ def test_a_watchdog_that_died_ends_the_search_for_a_batch(tmp_path, monkeypatch)
 
     monkeypatch.setattr(command, "applied_cap", lambda plan: nullcontext(refuse))
     monkeypatch.setattr(batchsize, "WATCH_S", 0.1, raising=False)
-    plan = replace(make_test_plan("support.implementations:build_hungry"), batch_search=())
+    plan = change_plan(make_test_plan("support.implementations:build_hungry"), batch_search=())
     with pytest.raises(WatchdogError, match="no watchdog starts"):
         carry_out(plan, tmp_path)
     assert [path.name for path in (tmp_path / ".running").glob("trial-*")] == ["trial-4"]
@@ -234,7 +235,7 @@ def test_boards_that_do_not_keep_their_locked_clock_end_the_run_after_its_first_
     monkeypatch.setattr(command, "applied_cap", lambda plan: nullcontext(lambda: None))
     says = r"SIM-H200-0: the SM clock was locked at 1200 MHz, and 100 % of the samples of epoch 0"
     with pytest.raises(MachineError, match=says):
-        carry_out(replace(make_test_plan(), sm_clock_mhz=1200), tmp_path)
+        carry_out(change_plan(make_test_plan(), sm_clock_mhz=1200), tmp_path)
     state = json.loads((tmp_path / ".running" / rundir.STATE_FILE).read_text())
     assert state["status"] == "failed" and not find_bundles(tmp_path)
     assert wait_until_gone(tmp_path)

@@ -7,13 +7,13 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from support.harness.session_runs import (
     TESTS,
     carry_out,
+    change_plan,
     find_bundles,
     list_command_lines,
     make_test_plan,
@@ -174,7 +174,7 @@ def left_behind(tmp_path: Path, status: str = "interrupted", **changes: object) 
     """A directory as an interrupted run leaves it."""
     directory = tmp_path / ".left.running"
     directory.mkdir()
-    replace(make_test_plan(), **changes).save(directory)
+    change_plan(make_test_plan(), **changes).save(directory)
     rundir.write_state(directory, status=status, finished_epochs=3)
     return directory
 

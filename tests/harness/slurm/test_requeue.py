@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.harness.session_runs import make_test_plan
+from support.harness.session_runs import change_plan, make_test_plan
 from support.sweep_runs import BOARDS, RUN_REQUEST, write_bundle
 
 from harness.commands import requeue
@@ -71,7 +71,7 @@ def test_requeued_step_resumes_its_own_run_only(
 ) -> None:
     directory = tmp_path / ".run.running"
     directory.mkdir()
-    replace(plan, **{"job": JOB, **change}).save(directory)
+    change_plan(plan, **{"job": JOB, **change}).save(directory)
     (directory / STATE_FILE).touch()
     assert find_unfinished(plan, tmp_path) == (directory if is_found else None)
     latest = shutil.copytree(directory, tmp_path / ".run2.running")

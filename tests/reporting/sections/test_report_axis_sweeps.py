@@ -18,7 +18,7 @@ from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import use_other_boards
 from rules.workloads import workloads
 
-AXES = ("batch", "concurrency", "sm-clock", "gpus", "precision", "variant")
+AXES = ("batch", "concurrency", "sm-clock", "cpu-threads", "gpus", "precision", "variant")
 
 
 def make_run_with_batch(batch_size: int, rate: float) -> EvidenceFrames:
@@ -98,6 +98,15 @@ def test_values_on_other_boards_than_the_reference_are_noted(submissions: Submis
     assert ["on other boards than the reference" in note for note in notes] == [False, True, False]
     settings = build_settings(submissions)["resnet50-train-batch-settings"]
     assert {(row["setting"], row["other_boards"]) for row in settings.rows} == {("1024", "512")}
+
+
+def test_sweep_over_cpu_threads_has_its_values_in_a_facet(submissions: Submissions) -> None:
+    runs = [make_run_at_cap(700, rate) for rate in (0.9, 1.0)]
+    for place, (run, threads) in enumerate(zip(runs, (4, 8), strict=True), 1):
+        name_sweep(run, place, 2, "cpu-threads").result["settings"]["cpu_threads"] = threads
+    add_sweep(submissions, *runs)
+    (table,) = build_tables(submissions).values()
+    assert [(row["value"], row["cpu_threads"]) for row in table.rows] == [(4, 4), (8, 8)]
 
 
 def test_sweep_declares_its_reference(submissions: Submissions) -> None:

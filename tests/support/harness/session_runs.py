@@ -1,8 +1,9 @@
 """Whole runs on this machine for the tests of sessions: their plans, bundles and processes."""
 
 import time
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 from harness.power.sources import open_source
 from harness.run import command
@@ -27,7 +28,18 @@ def make_test_plan(
     )
     machine = Machine("simulated:h200", "cpu", None, tuple(meter.devices()[:gpus]), "P0", 700.0)
     plan = make_plan(run_request, machine, dict(DESCRIPTION), hash_source())
-    return replace(plan, implementation=implementation)
+    return change_plan(plan, implementation=implementation)
+
+
+def change_plan(plan: Plan, **changes: Any) -> Plan:
+    """The plan with other values of its fields, or of those of its configuration and machine."""
+    parts = {
+        name: replace(
+            part, **{f.name: changes.pop(f.name) for f in fields(part) if f.name in changes}
+        )
+        for name, part in (("configuration", plan.configuration), ("machine", plan.machine))
+    }
+    return replace(plan, **parts, **changes)
 
 
 def carry_out(plan: Plan, tmp_path: Path) -> Path:

@@ -1,12 +1,11 @@
 """Which settings a run changes, and whether boards keep a locked SM clock in the first epoch."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from support.fakes.fake_nvml import FakeNvml
-from support.harness.session_runs import make_test_plan
+from support.harness.session_runs import change_plan, make_test_plan
 
 from harness.errors import MachineError, PlanError
 from harness.power.source import Readback
@@ -22,7 +21,7 @@ START_NS, END_NS = 1000, 1099
 
 
 def make_lock_plan(boards: int = 1) -> Plan:
-    return replace(make_test_plan(gpus=boards), sm_clock_mhz=LOCKED_MHZ)
+    return change_plan(make_test_plan(gpus=boards), sm_clock_mhz=LOCKED_MHZ)
 
 
 def write_clocks(

@@ -11,6 +11,7 @@ from dataclasses import replace
 import pytest
 from click.testing import CliRunner
 from support.harness.cap_node import AS_FOUND, SET, A, B, Node, find_watchdogs
+from support.harness.session_runs import change_plan
 from support.harness.shares import make_share
 from support.kills import wait_for
 
@@ -154,17 +155,13 @@ def test_a_result_over_nodes_names_what_was_found_on_all_of_them(node):
         replace(make_share(), found_mw=plan.found_mw, found_state={}),
         replace(make_share("C"), found_mw=None, found_state={}),
     ]
-    power = {"mode": "set", "cap_w": 400, "state": "P0", "found_mw": {**AS_FOUND, "C": 400_000}}
+    power = {"mode": "set", "found_mw": {**AS_FOUND, "C": 400_000}}
     assert (
         evidence._make_power(plan, shares)
-        == evidence._make_power(replace(plan, found_mw=None), shares)
+        == evidence._make_power(change_plan(plan, found_mw=None), shares)
         == power
     )
-    assert evidence._make_power(plan, [shares[1]]) == {
-        "mode": "as-found",
-        "cap_w": 400,
-        "state": "P0",
-    }
+    assert evidence._make_power(plan, [shares[1]]) == {"mode": "as-found"}
     shares[1] = replace(shares[1], found_state={"C": "high"})
     assert evidence._make_power(plan, shares) == {**power, "found_state": {"C": "high"}}
 
@@ -293,7 +290,7 @@ def test_a_signal_while_the_cap_is_held_restores_and_says_so(node, capsys):
 
 
 def test_simulated_boards_that_nobody_else_sees_cannot_be_held(node):
-    plan = replace(node.plan(), meter="simulated:h200")
+    plan = change_plan(node.plan(), meter="simulated:h200")
     with pytest.raises(MeterError, match="in a process of their own only"):
         applied_cap(plan).__enter__()
 

@@ -8,12 +8,12 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 from support.harness.cap_node import AS_FOUND, HOLD, SET, A, Node, find_watchdogs
+from support.harness.session_runs import change_plan
 
 from harness.cli import main
 from harness.errors import MeterError
@@ -154,7 +154,7 @@ def test_a_container_does_not_refuse_caps_of_simulated_boards(node, monkeypatch)
     """Here the boards of the plan are not the simulator's, which is noticed after the container."""
     monkeypatch.setattr(cap_apply, "explain_container", lambda *_: "in a container")
     monkeypatch.setattr(SimulatedSource, "journal_directory", lambda: node.state)
-    plan = replace(node.plan(), meter="simulated:h200")
+    plan = change_plan(node.plan(), meter="simulated:h200")
     with pytest.raises(MeterError, match=A):
         applied_cap(plan).__enter__()
 

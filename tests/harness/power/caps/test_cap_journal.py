@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from support.harness.cap_node import AS_FOUND, SET, A, B, Node, cut_power, find_watchdogs, has_ended
+from support.harness.session_runs import change_plan
 from support.kills import DEADLINE_S, wait_for
 
 from harness.cli import main
@@ -338,8 +339,8 @@ def test_runs_on_other_boards_of_a_node_do_not_wait_for_each_other(node, monkeyp
     """With state directories of their own, which is how two jobs share a node."""
     plan = node.plan()
     first, second = plan.devices
-    first_plan = replace(plan, devices=(first,), found_mw={A: 700_000})
-    second_plan = replace(plan, devices=(second,), found_mw={B: 700_000}, cap_w=300)
+    first_plan = change_plan(plan, devices=(first,), found_mw={A: 700_000})
+    second_plan = change_plan(plan, devices=(second,), found_mw={B: 700_000}, cap_w=300)
     with applied_cap(first_plan):
         monkeypatch.setenv("WATTMARK_STATE", str(node.root / "other-state"))
         with applied_cap(second_plan):

@@ -20,6 +20,7 @@ from support.harness.journal_faults import (
     replace_directory_with_file,
     truncate,
 )
+from support.harness.session_runs import change_plan
 from support.kills import wait_for
 
 from harness.cli import main
@@ -154,7 +155,9 @@ def test_a_board_that_no_copy_names_stays_registered(node):
 
 def test_the_journal_of_a_later_run_in_the_place_of_a_lost_one_is_restored_too(node):
     plans = [
-        replace(node.plan(found_mw={device.uuid: 700_000}), devices=(device,), run_id=device.uuid)
+        change_plan(
+            node.plan(found_mw={device.uuid: 700_000}), devices=(device,), run_id=device.uuid
+        )
         for device in node.plan().devices
     ]
     cut_power(node, plans[0])
