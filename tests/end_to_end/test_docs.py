@@ -26,8 +26,10 @@ GENERATED = DOCS / "rules"
 """The pages of the rules: their text is that of the rules, their links are checked here too."""
 AT_THE_ROOT = ("README.md", "CONTRIBUTING.md", "containers/README.md")
 PAGES = sorted([*DOCS.rglob("*.md"), *(ROOT / name for name in AT_THE_ROOT)])
-WRITTEN = [page for page in PAGES if GENERATED not in page.parents]
-README_LINES = 150
+MOVED = [page for page in PAGES if page.read_text().startswith("Moved to ")]
+"""Addresses of an earlier release. Each names the page that has its content now."""
+WRITTEN = [page for page in PAGES if GENERATED not in page.parents and page not in MOVED]
+README_LINES = 120
 LINK = re.compile(r"(?<!\\)\[(?:[^\[\]]|\[[^\]]*\])*\]\(([^()\s]+)\)")
 ROOMS = "harness|reference|rules|checker|reporting|tests|scripts|benchmarks|containers|constraints"
 PATH = re.compile(rf"`((?:{ROOMS}|examples|docs|submissions)/[\w./-]+)`")
@@ -129,6 +131,14 @@ def test_every_page_is_in_the_navigation_of_the_site() -> None:
     navigation = (ROOT / "mkdocs.yml").read_text().partition("\nnav:\n")[2].split()
     pages = {get_name(page) for page in [*WRITTEN, GENERATED / "README.md"]}
     assert pages - set(navigation) == set()
+
+
+@pytest.mark.parametrize("page", MOVED, ids=get_name)
+def test_moved_page_names_the_new_one(page: Path) -> None:
+    assert re.fullmatch(r"Moved to \[[^\]]+\]\([^()\s]+\)\.\n", page.read_text())
+    assert find_broken_links(page) == []
+    (link,) = LINK.findall(page.read_text())
+    assert (page.parent / link.partition("#")[0]).resolve() in WRITTEN
 
 
 def test_readme_is_short() -> None:
