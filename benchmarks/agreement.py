@@ -139,8 +139,9 @@ def render_table(evidences: Iterable[EvidenceFrames]) -> str:
 
 
 def summarise(table: Iterable[Sequence[str]]) -> str:
-    """A row for each workload from the rows of the table: the number of runs, and of the differences of instantaneous and
-    averaged power from the counter, the median of runs, the largest of a run and of an epoch."""
+    """A row for each workload from the rows of the table: the number of runs, and of the
+    differences of instantaneous and averaged power from the counter, the median of runs, the
+    largest of a run and of an epoch."""
     rows = defaultdict(list)
     for cells in table:
         rows[cells[0].split()[0]].append([abs(float(cell)) for cell in cells[1:5]])

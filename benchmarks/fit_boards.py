@@ -98,11 +98,8 @@ def fit_curve(key: tuple[str, str], rows: list[dict]) -> dict:
 
 
 def format_table(curves: list[dict], rows_of: dict[tuple[str, str], list[dict]]) -> str:
-    """The parameters and the worst error of each curve, as Markdown."""
-    lines = [
-        "| board | workload | limit, items/s | knee, W | rise | sharpness | worst error | at cap |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
+    """The worst error of each curve, as Markdown."""
+    lines = ["| board | workload | worst error | at cap |", "|---|---|---|---|"]
     for curve in curves:
         parameters = {k: v for k, v in curve.items() if k not in ("accelerator", "workload")}
         fitted = Curve(
@@ -116,10 +113,9 @@ def format_table(curves: list[dict], rows_of: dict[tuple[str, str], list[dict]])
             for r in rows
         }
         worst = max(errors, key=lambda cap_w: abs(errors[cap_w]))
-        numbers = " | ".join(f"{v:g}" for v in fitted.parameters)
         lines.append(
-            f"| {curve['accelerator']} | {curve['workload']} | {numbers} | "
-            f"{100 * errors[worst]:+.1f} % | {worst} W |"
+            f"| {curve['accelerator']} | {curve['workload']} "
+            f"| {100 * errors[worst]:+.1f} % | {worst} W |"
         )
     return "\n".join(lines)
 
