@@ -30,6 +30,7 @@ sys.path[:0] = [str(ROOT / name) for name in ("", "benchmarks", "benchmarks/node
 
 import agreement  # noqa: E402
 import batch_lengths  # noqa: E402
+import dataset_columns  # noqa: E402
 import node_clocks  # noqa: E402
 import round_runs  # noqa: E402
 from round_runs import CommittedRun  # noqa: E402
@@ -63,6 +64,7 @@ def render_batch_lengths(runs: Sequence[CommittedRun]) -> str:
 RESULTS = "benchmarks/results"
 Render = Callable[[Sequence[CommittedRun]], str]
 TABLES: dict[str, dict[str, Render]] = {
+    "docs/dataset.md": {"columns": lambda _: dataset_columns.render_columns()},
     "docs/performance.md": {"best results": round_runs.render_best_results},
     "docs/measurement.md": {
         "agreement": lambda _: agreement.summarise(read_csv("agreement")),

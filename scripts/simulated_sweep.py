@@ -197,8 +197,8 @@ def render_section(cap_sweeps: list[SimulatedSweep]) -> Iterator[str]:
     runs = sum(point.n for sweep in cap_sweeps for point in sweep.points)
     greatest = max(map(find_greatest_difference_percent, cap_sweeps))
     yield from wrap(
-        f"It makes {runs} runs (protocol {CURRENT.version}, rules {VERSION}). Throughput differs by "
-        f"at most {greatest:.1f} % from the published one. "
+        f"It makes {runs} runs (protocol {CURRENT.version}, rules {VERSION}). Throughput differs "
+        f"by at most {greatest:.1f} % from the published one. "
         f"{count_correct(s for s in cap_sweeps if not s.is_one_of_most)} efficiency peaks that "
         'Mayr et al. 2026 name are at the named cap. On the H200 the paper says 400 W "for most '
         f'workloads": {count_correct(s for s in cap_sweeps if s.is_one_of_most)} other peaks are '
