@@ -36,6 +36,9 @@ FILES = {
 """Where the objects of each schema are, by name of the schema, in the order of the page."""
 
 
+BREAK = "  "
+"""At the end of a line: the next one begins on a line of its own."""
+
 Row = tuple[str, str, str, bool]
 """A field: its path, the values it may have, its meaning, and whether it is required."""
 
@@ -115,9 +118,18 @@ def _render_rows(name: str, shown: dict[str, list[Row]]) -> list[str]:
         left_out |= {f"{field}{lists}{path}" for path in equal for lists in ("", "[]")}
         if not reference:
             shown[f"`{field}` of {FILES[name]}"] = inside
-        head = f"- `{field}{FORMS.get(value.partition('/')[0], '')}`{'' if is_required else '?'}"
-        lines.append(f"{head} {_name_type(value)}".rstrip() + f": {meaning}.{reference}")
+        head = f"`{field}{FORMS.get(value.partition('/')[0], '')}`{'' if is_required else '?'}"
+        line = f"{head} {_name_type(value)}".rstrip() + f": {meaning}.{reference}"
+        before = rows[number - 1][0] if number else field
+        if _top_of(field) != _top_of(before) and (inside or "/" in f"{field}{before}"):
+            lines.append("")
+        lines.append(f"{line}{BREAK}")
     return lines
+
+
+def _top_of(field: str) -> str:
+    """The name of the field of the file that holds a field."""
+    return re.split(r"[/\[]", field)[0]
 
 
 def _name_type(value: str) -> str:

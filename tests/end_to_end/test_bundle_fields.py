@@ -58,7 +58,7 @@ def test_page_lists_every_field_or_an_object_that_has_it() -> None:
         )
     )
     for name, file in SCRIPT["FILES"].items():
-        rows = dict(re.findall(r"^- `(.+?)(?:\[\]/|/)?`(.*)", sections[file], re.MULTILINE))
+        rows = dict(re.findall(r"^`(.+?)(?:\[\]/|/)?`(.*?) *$", sections[file], re.MULTILINE))
         referring = [field for field, text in rows.items() if re.search(r"\. As `.*[.:]$", text)]
         fields = [field for field, *_ in SCRIPT["list_rows"](name)]
         assert fields[0] == "format"
@@ -72,8 +72,8 @@ def test_page_lists_every_field_or_an_object_that_has_it() -> None:
 
 def test_objects_refer_to_objects_with_equal_fields() -> None:
     page = SCRIPT["render_page"]()
-    assert "- `serving/tpot_s/`: " in page and "`serving/tpot_s/p50`" not in page
-    assert re.search(r"^- `serving/tpot_s/`: .* As `serving/ttft_s`\.$", page, re.MULTILINE)
+    assert "\n`serving/tpot_s/`: " in page and "`serving/tpot_s/p50`" not in page
+    assert re.search(r"^`serving/tpot_s/`: .* As `serving/ttft_s`\. *$", page, re.MULTILINE)
     assert "As `power` of `result.json` without `sm_clock_mhz`." in page
 
 
