@@ -81,7 +81,7 @@ def judge_strategies() -> list[Outcome]:
 
 def render_strategies(outcomes: Sequence[Outcome]) -> str:
     """The table of strategies, with a row for those with the same findings. Each has its gains of
-    items/s and items/J."""
+    items/s and items/J in %."""
     strategies: dict[tuple[str, ...], list[str]] = defaultdict(list)
     for outcome in outcomes:
         gains = (
@@ -93,7 +93,7 @@ def render_strategies(outcomes: Sequence[Outcome]) -> str:
             render_added(outcome.alone, outcome.beside_others),
             render_added(outcome.beside_others, outcome.beside_original),
         )
-        strategies[cells].append(f"{outcome.title} ({'/'.join(gains)} %)")
+        strategies[cells].append(f"{outcome.title} ({'/'.join(gains)})")
     lines = ["| strategies | alone | other runs add | the original adds |", "|---" * 4 + "|"]
     lines += [f"| {'; '.join(rows)} | {' | '.join(cells)} |" for cells, rows in strategies.items()]
     return "\n".join(lines)

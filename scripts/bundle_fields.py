@@ -55,8 +55,9 @@ def render_page() -> str:
         "",
         "`a/` is an object, `a/*` each of its values, `b[]` each member of the list `b`. `?` marks "
         "a field that may be absent,",
-        "`/null` one that may be null. *As `a/`*: with the same fields, which are listed there. "
-        "Every file has `format`.",
+        "`/null` one that may be null, where nothing else is said because the value is not known. "
+        "*As `a/`*: with the same fields,",
+        "which are listed there. Every file has `format`.",
         "A field without a type is a string, and one of a plural type a list. The end of a name is "
         "its unit; `_sha256` is hexadecimal.",
     ]
@@ -89,7 +90,11 @@ def list_rows(name: str) -> list[Row]:
 
 
 UNIT = re.compile(r",? in (ns|ms|s|W|mW|J|mJ|MHz|bytes|1/s)(?=[:;,.]|$)")
-NEEDLESS = re.compile(r", a count\b|, in hexadecimal|^(The|An?) |\.$")
+UNKNOWN = "unknown|it is not known|it could not be read|it was not read|it was not measured|none"
+NEEDLESS = re.compile(
+    rf"; null if ({UNKNOWN}|the board does not report it)(?=[.;]|$)"
+    r"|, a count\b|, in hexadecimal|^(The|An?) |\.$"
+)
 
 
 def _shorten(name: str, description: str) -> str:

@@ -10,6 +10,9 @@ from typing import Any
 from reporting.dataset.columns import Column
 from reporting.dataset.tables import TABLES
 
+BREAK = "  "
+"""At the end of a line: the next one begins on a line of its own."""
+
 ENDS = {
     "_low": "lower end of the 95 % interval of `{}`, within the run",
     "_high": "upper end of the 95 % interval of `{}`, within the run",
@@ -44,8 +47,9 @@ def _render_column(name: str, dtype: str, unit: str, meaning: str) -> Iterator[s
     """The line of a column; none for one that accompanies a figure."""
     if any(meaning == text.format(name.removesuffix(end)) for end, text in ENDS.items()):
         return
-    kind = ", ".join(filter(None, ("" if dtype == "string" else dtype, unit)))
-    yield f"- `{name}` {kind}".rstrip() + f": {meaning}"
+    usual = "float64" if unit else "string"
+    kind = ", ".join(filter(None, ("" if dtype == usual else dtype, unit)))
+    yield f"`{name}` {kind}".rstrip() + f": {meaning}{BREAK}"
 
 
 def list_accompanied(columns: Sequence[Column[Any]]) -> list[str]:

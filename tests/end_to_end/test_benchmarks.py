@@ -116,7 +116,7 @@ def test_page_of_forgeries_has_the_strategies_of_the_script(
     tables = dict(re.findall(r"<!-- begin (\w+) -->\n(.*?)<!-- end \1 -->", page, re.DOTALL))
     rows = [row for row in tables["strategies"].splitlines() if row][2:]
     titles = [
-        re.sub(r" \([^()]* %\)$", "", title)
+        re.sub(r" \([^()]*\)$", "", title)
         for row in rows
         for title in row.split(" | ")[0].strip("| ").split("; ")
     ]

@@ -208,7 +208,6 @@ def test_tests_that_pages_name_exist() -> None:
         for path in (ROOT / "tests").rglob("*.py")
         for name in re.findall(r"^def (test_\w+)", path.read_text(), re.MULTILINE)
     }
-    assert len(test_names) > 20
     assert test_names - defined == set()
 
 
