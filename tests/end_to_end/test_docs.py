@@ -29,6 +29,8 @@ PAGES = sorted([*DOCS.rglob("*.md"), *(ROOT / name for name in AT_THE_ROOT)])
 MOVED = [page for page in PAGES if page.read_text().startswith("Moved to ")]
 """Addresses of an earlier release. Each names the page that has its content now."""
 WRITTEN = [page for page in PAGES if GENERATED not in page.parents and page not in MOVED]
+MOST_WORDS = 70_000
+"""In all of docs/, the pages of the rules left out."""
 README_LINES = 120
 LINK = re.compile(r"(?<!\\)\[(?:[^\[\]]|\[[^\]]*\])*\]\(([^()\s]+)\)")
 ROOMS = "harness|reference|rules|checker|reporting|tests|scripts|benchmarks|containers|constraints"
@@ -139,6 +141,11 @@ def test_moved_page_names_the_new_one(page: Path) -> None:
     assert find_broken_links(page) == []
     (link,) = LINK.findall(page.read_text())
     assert (page.parent / link.partition("#")[0]).resolve() in WRITTEN
+
+
+def test_docs_are_short() -> None:
+    pages = [page for page in PAGES if DOCS in page.parents and GENERATED not in page.parents]
+    assert sum(len(page.read_text().split()) for page in pages) <= MOST_WORDS
 
 
 def test_readme_is_short() -> None:
