@@ -1,5 +1,5 @@
-"""How well the ways of measuring agree in bundles: the table of docs/measurement.md, which
-`scripts/round_pages.py` writes.
+"""How well the ways of measuring agree in bundles: benchmarks/results/agreement.csv, which
+`scripts/round_pages.py` writes, and its summary in docs/measurement.md.
 
     python benchmarks/agreement.py submissions/reference/*/*/
 
@@ -10,7 +10,8 @@ sampler's intervals and misses.
 """
 
 import sys
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from measured_runs import read_runs
@@ -135,6 +136,27 @@ def render_table(evidences: Iterable[EvidenceFrames]) -> str:
     """A row for each run."""
     lines = [f"| {' | '.join(COLUMNS)} |", f"|{'---|' * len(COLUMNS)}"]
     return "\n".join([*lines, *map(render_row, evidences)])
+
+
+def summarise(table: Iterable[Sequence[str]]) -> str:
+    """A row for each workload from the rows of the table: the number of runs, and of the
+    differences of instantaneous and averaged power from the counter, the median of runs, the
+    largest of a run and of an epoch."""
+    rows = defaultdict(list)
+    for cells in table:
+        rows[cells[0].split()[0]].append([abs(float(cell)) for cell in cells[1:5]])
+    lines = [
+        "| workload | runs | power % | averaged power % |",
+        "|---|---|---|---|",
+    ]
+    for workload, values in rows.items():
+        run, epoch, average, average_epoch = np.array(values).T
+        lines.append(
+            f"| {workload} | {len(values)} "
+            f"| {np.median(run):.2f}, {run.max():.2f}, {epoch.max():.2f} "
+            f"| {np.median(average):.2f}, {average.max():.2f}, {average_epoch.max():.2f} |"
+        )
+    return "\n".join(lines)
 
 
 def main() -> None:

@@ -1,5 +1,5 @@
-"""Power against the energy counter by the length of a batch: the table of docs/measurement.md,
-which `scripts/round_pages.py` writes for some lengths.
+"""Power against the energy counter by the length of a batch: the file
+benchmarks/results/batch-lengths.csv, which `scripts/round_pages.py` writes.
 
     python benchmarks/batch_lengths.py submissions/reference/*/*/ submissions/reproduction/*/*/
 

@@ -98,29 +98,27 @@ def fit_curve(key: tuple[str, str], rows: list[dict]) -> dict:
 
 
 def format_table(curves: list[dict], rows_of: dict[tuple[str, str], list[dict]]) -> str:
-    """The parameters and the worst error of each curve, as Markdown."""
-    lines = [
-        "| board | workload | limit, items/s | knee, W | rise | sharpness | worst error | at cap |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
+    """The worst error of each curve and its cap, as Markdown: a row for each workload."""
+    boards = list(dict.fromkeys(curve["accelerator"] for curve in curves))
+    lines = [f"| workload | {' | '.join(boards)} |", "|---" * (len(boards) + 1) + "|"]
+    cells = {}
     for curve in curves:
         parameters = {k: v for k, v in curve.items() if k not in ("accelerator", "workload")}
         fitted = Curve(
             **parameters
             | {"unenforced_per_s": tuple(map(tuple, parameters.get("unenforced_per_s", ())))}
         )
-        rows = rows_of[curve["accelerator"], curve["workload"]]
+        key = curve["accelerator"], curve["workload"]
         errors = {
             r["cap_w"]: fitted.compute_items_per_s(r["cap_w"]) / r["items_per_s_per_accelerator"]
             - 1
-            for r in rows
+            for r in rows_of[key]
         }
         worst = max(errors, key=lambda cap_w: abs(errors[cap_w]))
-        numbers = " | ".join(f"{v:g}" for v in fitted.parameters)
-        lines.append(
-            f"| {curve['accelerator']} | {curve['workload']} | {numbers} | "
-            f"{100 * errors[worst]:+.1f} % | {worst} W |"
-        )
+        cells[key] = f"{100 * errors[worst]:+.1f} %, {worst} W"
+    for workload in dict.fromkeys(curve["workload"] for curve in curves):
+        row = (cells[board, workload] for board in boards)
+        lines.append(f"| {workload} | {' | '.join(row)} |")
     return "\n".join(lines)
 
 

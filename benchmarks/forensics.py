@@ -2,13 +2,12 @@
 report real ones: the tables of docs/forensics.md.
 
     python benchmarks/forensics.py            prints the tables
-    python benchmarks/forensics.py --write    writes them into the page
+    python benchmarks/forensics.py --write    writes them into the page and benchmarks/results/
     python benchmarks/forensics.py --check    fails if the page has other tables
 
-It takes about three minutes on two cores. These are measured:
+It takes minutes on two cores. These are measured:
 
-- the strategies of benchmarks/forgeries/strategies.py, on one or two runs, judged by the present
-  rules and by those of rule book 1.9.0, whose code comes from the history of the repository;
+- the strategies of benchmarks/forgeries/strategies.py, on one or two runs;
 - forged readings of every committed bundle, judged by the rules on power and energy, and disguised
   copies of them, judged by X112;
 - the same rules on real readings: whole runs, and every five scored epochs in a row.
@@ -16,14 +15,14 @@ It takes about three minutes on two cores. These are measured:
 
 import argparse
 import copy
+import csv
+import io
 import json
 import re
 import subprocess
 import sys
-import tarfile
-import tempfile
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -33,7 +32,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tests"), str(ROOT / "benchmarks")]
 
 from forgeries.disguises import render_disguises  # noqa: E402
 from forgeries.folding import Batches  # noqa: E402
-from forgeries.outcome import MIN_GAIN, Outcome, is_warned, render_findings  # noqa: E402
+from forgeries.outcome import MIN_GAIN, Outcome, is_warned, render_added, render_findings  # noqa: E402
 from forgeries.readings import READING_FORGERIES, make_bundle  # noqa: E402
 from forgeries.strategies import STRATEGIES  # noqa: E402
 from support.bundles import rederive  # noqa: E402
@@ -47,15 +46,15 @@ from rules.rule import BundleRule  # noqa: E402
 from rules.testing.frames import EvidenceFrames, read_frames  # noqa: E402
 
 PAGE = ROOT / "docs" / "forensics.md"
-BEFORE = "dcd68785"
-"""The last commit with rule book 1.9.0."""
+HARMONICS = ROOT / "benchmarks" / "results" / "sensor-harmonics.csv"
+"""The harmonics of each run, of which the page has a summary."""
 RULES = [
     rule
     for rule in rules_by_id().values()
     if isinstance(rule, BundleRule)
     and (".forensics." in rule.module or rule.id in ("W119", "W126", "W111", "E103", "E104"))
 ]
-"""The rules on readings, power and energy that the tables of readings have as columns."""
+"""The rules on readings, power and energy that the tables of readings count."""
 
 
 INTERVAL_S = 0.1
@@ -72,57 +71,41 @@ ROUNDS = {
 """The rounds in which a forged bundle is judged: fields of `Outcome` and their names."""
 
 
-def judge_strategies(checkout: Path) -> list[Outcome]:
-    """Judge all strategies with the code of a checkout, in a process of its own."""
+def judge_strategies() -> list[Outcome]:
+    """Judge all strategies in a process of its own."""
     script = ROOT / "benchmarks" / "forgeries" / "judge.py"
-    command = [sys.executable, str(script), str(checkout)]
-    process = subprocess.run(command, cwd=checkout, stdout=subprocess.PIPE, check=True)
+    command = [sys.executable, str(script), str(ROOT)]
+    process = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True)
     return [Outcome(**outcome) for outcome in json.loads(process.stdout)]
 
 
-def judge_strategies_before() -> list[Outcome]:
-    """Judge all strategies with rule book 1.9.0."""
-    with tempfile.TemporaryDirectory() as scratch:
-        archive = Path(scratch) / "before.tar"
-        command = ["git", "-C", str(ROOT), "archive", "--output", str(archive), BEFORE]
-        subprocess.run(command, check=True)
-        with tarfile.open(archive) as tar:
-            tar.extractall(Path(scratch) / "before", filter="data")
-        return judge_strategies(Path(scratch) / "before")
-
-
-def render_strategies(before: Sequence[Outcome], after: Sequence[Outcome]) -> str:
-    """The table of strategies, with a row for each."""
-    heads = (
-        "strategy",
-        "items/s",
-        "items/J",
-        *(f"{version}: {name}" for version in ("1.9.0", "now") for name in ROUNDS.values()),
-    )
-    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
-    for old, new in zip(before, after, strict=True):
+def render_strategies(outcomes: Sequence[Outcome]) -> str:
+    """The table of strategies, with a row for those with the same findings. Each has its gains of
+    items/s and items/J in %."""
+    strategies: dict[tuple[str, ...], list[str]] = defaultdict(list)
+    for outcome in outcomes:
         gains = (
-            f"{100 * gain:+.1f} %" for gain in (new.items_per_s_gain, new.items_per_joule_gain)
+            re.sub(r"^[+-]0\.0$", "0", f"{100 * gain:+.1f}")
+            for gain in (outcome.items_per_s_gain, outcome.items_per_joule_gain)
         )
         cells = (
-            new.title,
-            *(re.sub(r"^[+-]0\.0 %$", "0", gain) for gain in gains),
-            *(render_findings(getattr(o, key)) for o in (old, new) for key in ROUNDS),
+            render_findings(outcome.alone),
+            render_added(outcome.alone, outcome.beside_others),
+            render_added(outcome.beside_others, outcome.beside_original),
         )
-        lines.append(f"| {' | '.join(cells)} |")
+        strategies[cells].append(f"{outcome.title} ({'/'.join(gains)})")
+    lines = ["| strategies | alone | other runs add | the original adds |", "|---" * 4 + "|"]
+    lines += [f"| {'; '.join(rows)} | {' | '.join(cells)} |" for cells, rows in strategies.items()]
     return "\n".join(lines)
 
 
-def render_unseen(before: Sequence[Outcome], after: Sequence[Outcome]) -> str:
+def render_unseen(outcomes: Sequence[Outcome]) -> str:
     """How many strategies that gain much pass without a warning, and why each of them does."""
-    strong = [outcome for outcome in after if outcome.gains_much]
-    counts = [
-        f"{count_unwarned(after, key)} ({count_unwarned(before, key)}) {name}"
-        for key, name in ROUNDS.items()
-    ]
+    strong = [outcome for outcome in outcomes if outcome.gains_much]
+    counts = [f"{count_unwarned(outcomes, key)} {name}" for key, name in ROUNDS.items()]
     lines = [
-        f"{len(strong)} of {len(after)} strategies gain {100 * MIN_GAIN:g} % or more. So many pass "
-        f"without a warning (in brackets: rule book 1.9.0): {', '.join(counts)}.",
+        f"{len(strong)} of {len(outcomes)} strategies gain {100 * MIN_GAIN:g} % or more. So many "
+        f"pass without a warning: {', '.join(counts)}.",
         "",
         "| passes without a warning | where | why |",
         "|---|---|---|",
@@ -146,8 +129,7 @@ def list_reporting_rules(bundle: Bundle) -> set[str]:
 
 def render_reading_forgeries(evidences: Sequence[EvidenceFrames]) -> str:
     """In how many bundles each rule reports each forgery of readings."""
-    lines = ["| forgery | " + " | ".join(rule.id for rule in RULES) + " | any |"]
-    lines.append("|---" * (len(RULES) + 2) + "|")
+    lines = ["| forgery | found in | by |", "|---|---|---|"]
     for name, forge in READING_FORGERIES.items():
         reports: Counter[str] = Counter()
         for number, evidence in enumerate(evidences):
@@ -156,15 +138,21 @@ def render_reading_forgeries(evidences: Sequence[EvidenceFrames]) -> str:
             rederive(forgery)
             rules = list_reporting_rules(make_bundle(forgery))
             reports.update([*rules, *(["any"] if rules else [])])
-        cells = [str(reports[rule.id] or "") for rule in RULES]
-        lines.append(f"| {name} | {' | '.join(cells)} | {reports['any']} of {len(evidences)} |")
+        found = f"{reports.pop('any', 0)} of {len(evidences)}"
+        lines.append(f"| {name} | {found} | {render_counts(reports)} |")
     return "\n".join(lines)
+
+
+def render_counts(reports: Mapping[str, int]) -> str:
+    """How often each rule reports, without those that never do."""
+    return (
+        ", ".join(f"{rule} {count}" for rule, count in sorted(reports.items()) if count) or "none"
+    )
 
 
 def render_false_alarms(evidences: Sequence[EvidenceFrames]) -> str:
     """How often each rule reports real readings."""
-    lines = ["| real readings | cases | " + " | ".join(rule.id for rule in RULES) + " |"]
-    lines.append("|---" * (len(RULES) + 2) + "|")
+    lines = ["| real readings | cases | reported by |", "|---|---|---|"]
     selections = {
         "whole runs, each accelerator": take_whole,
         "every five scored epochs in a row": take_five_epochs,
@@ -175,8 +163,7 @@ def render_false_alarms(evidences: Sequence[EvidenceFrames]) -> str:
             for bundle in select_bundles(evidence):
                 cases += len(bundle.series)
                 reports.update({rule.id: sum(1 for _ in rule.run(bundle)) for rule in RULES})
-        counts = " | ".join(str(reports[rule.id]) for rule in RULES)
-        lines.append(f"| {name} | {cases} | {counts} |")
+        lines.append(f"| {name} | {cases} | {render_counts(reports)} |")
     return "\n".join(lines)
 
 
@@ -215,11 +202,23 @@ def render_scatter(evidences: Sequence[EvidenceFrames]) -> str:
     ).replace(",", " ", 1)
 
 
-def render_sensor(evidences: Sequence[EvidenceFrames]) -> str:
-    """Amplitudes of readings and counter in the period of a batch, and what their ratio would be if
-    a reading were one moment and the counter the integral over `INTERVAL_S`."""
-    heads = ("run", "batch, s", "harmonic", "readings, W", "counter, W", "ratio", "if one moment")
-    lines = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+def list_harmonics(evidences: Sequence[EvidenceFrames]) -> str:
+    """As CSV: amplitudes of readings and counter in the period of a batch, their ratio with its
+    standard error, and what it would be if a reading were one moment and the counter the integral
+    over `INTERVAL_S`."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    heads = (
+        "run",
+        "batch_s",
+        "harmonic",
+        "readings_w",
+        "counter_w",
+        "ratio",
+        "error",
+        "one_moment",
+    )
+    writer.writerow(heads)
     for evidence in evidences:
         bundle = make_bundle(evidence)
         if not bundle.is_training:
@@ -241,34 +240,51 @@ def render_sensor(evidences: Sequence[EvidenceFrames]) -> str:
             ratio = counter_w / reading_w
             error = ratio * np.hypot(reading_error_w / reading_w, counter_error_w / counter_w)
             name = evidence.result["workload"], evidence.result["implementation"]["variant"]
-            cells = (
-                f"{' '.join(name)} `{evidence.result['run_id'][-6:]}`",
-                f"{batches.length_s:.3f}",
-                harmonic,
-                f"{reading_w:.1f}",
-                f"{counter_w:.1f}",
-                f"{ratio:.2f} ± {error:.2f}",
-                f"{expected:.2f}",
+            writer.writerow(
+                (
+                    f"{' '.join(name)} {evidence.result['run_id'][-6:]}",
+                    f"{batches.length_s:.3f}",
+                    harmonic,
+                    f"{reading_w:.1f}",
+                    f"{counter_w:.1f}",
+                    f"{ratio:.2f}",
+                    f"{error:.2f}",
+                    f"{expected:.2f}",
+                )
             )
-            lines.append(f"| {' | '.join(map(str, cells))} |")
-    return "\n".join(lines)
+    return text.getvalue()
+
+
+def render_sensor(harmonics: str) -> str:
+    """What the harmonics say, as a sentence."""
+    rows = list(csv.DictReader(harmonics.splitlines()))
+    ratios, errors, expected = (
+        np.array([float(row[name]) for row in rows]) for name in ("ratio", "error", "one_moment")
+    )
+    return (
+        f"Of {len(rows)} harmonics of {len({row['run'] for row in rows})} training runs, "
+        f"{(ratios > expected).sum()} have a higher ratio than if a reading were one moment, and "
+        f"{(abs(ratios - 1) <= 2 * errors).sum()} are within two standard errors of 1."
+    )
 
 
 def render_tables() -> dict[str, str]:
-    """All generated parts of the page by their names."""
+    """All generated parts of the page by their names, and the file `HARMONICS` by its own."""
     evidences, studied_evidences = (
         [evidence for path in paths if (evidence := read_frames(read_files(path))[0]) is not None]
         for paths in (find_reference_runs(), find_studied_runs())
     )
-    before, after = judge_strategies_before(), judge_strategies(ROOT)
+    outcomes = judge_strategies()
+    harmonics = list_harmonics(evidences)
     return {
-        "strategies": render_strategies(before, after),
-        "unseen": render_unseen(before, after),
+        HARMONICS.name: harmonics,
+        "strategies": render_strategies(outcomes),
+        "unseen": render_unseen(outcomes),
         "readings": render_reading_forgeries(studied_evidences),
         "real": render_false_alarms(studied_evidences),
         "disguises": render_disguises(evidences),
         "scatter": render_scatter(evidences),
-        "sensor": render_sensor(evidences),
+        "sensor": render_sensor(harmonics),
     }
 
 
@@ -291,11 +307,13 @@ def main() -> None:
     if not options.write and not options.check:
         print("\n\n".join(tables.values()))
         return
+    harmonics = tables.pop(HARMONICS.name)
     page = PAGE.read_text(encoding="utf-8")
     filled = fill_page(page, tables)
     if options.write:
         PAGE.write_text(filled, encoding="utf-8")
-    elif filled != page:
+        HARMONICS.write_text(harmonics, encoding="utf-8")
+    elif filled != page or harmonics != HARMONICS.read_text(encoding="utf-8"):
         sys.exit(f"{PAGE}: run python benchmarks/forensics.py --write")
 
 

@@ -1,10 +1,9 @@
-"""Figures on the structure of the code, as a Markdown table: the table of docs/development.md.
+"""Figures on the structure of the code, as a Markdown table.
 
-python benchmarks/structure.py [--write] [DIRECTORY…]
+python benchmarks/structure.py [DIRECTORY…]
 
 Each DIRECTORY is a checkout and gives one column; the default is this checkout. To compare with an
-earlier state, make a second checkout: `git worktree add ../before COMMIT`. With --write the table
-replaces the one in docs/development.md instead of being printed.
+earlier state, make a second checkout: `git worktree add ../before COMMIT`.
 
 Core code is what a user installs: the Python files of harness, reference, rules, checker and
 reporting without rules/testing, which holds what the rules are tested with. Functions that an
@@ -23,8 +22,6 @@ from pathlib import Path
 from statistics import median
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "development.md"
-BEGIN, END = "<!-- begin: benchmarks/structure.py -->", "<!-- end: benchmarks/structure.py -->"
 PACKAGES = ("harness", "reference", "rules", "checker", "reporting")
 WIDTH = 100
 """Columns of a line; longer ones are counted."""
@@ -207,16 +204,8 @@ def make_table(checkouts: list[Path]) -> str:
 
 
 def main(arguments: list[str]) -> None:
-    """Print the table, or write it into the page."""
-    directories = [argument for argument in arguments if argument != "--write"]
-    table = make_table([Path(name).resolve() for name in directories] or [ROOT])
-    if "--write" in arguments:
-        page = PAGE.read_text(encoding="utf-8")
-        text_before, _, remainder = page.partition(BEGIN)
-        _, _, text_after = remainder.partition(END)
-        PAGE.write_text(f"{text_before}{BEGIN}\n\n{table}\n{END}{text_after}", encoding="utf-8")
-    else:
-        print(table, end="")
+    """Print the table of these checkouts."""
+    print(make_table([Path(name).resolve() for name in arguments] or [ROOT]), end="")
 
 
 if __name__ == "__main__":

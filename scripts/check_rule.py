@@ -2,8 +2,8 @@
 
     make check-rule NAME=cap-rises
 
-Steps: ruff and mypy on the two files of the rule; its page in docs/rules/ and its row in
-docs/mutations.md, for which its mutations are tried; the tests of the rule book that concern it;
+Steps: ruff and mypy on the two files of the rule; its page in docs/rules/, and the numbers
+in docs/mutations.md, for which its mutations are tried; the tests of the rule book that concern it;
 and its findings on the committed bundles.
 """
 

@@ -1,5 +1,5 @@
-"""Write docs/mutations.md: every rule, the mutations of a good bundle that it must find, and
-whether it found them.
+"""Try the mutations of a good bundle that each rule must find, and write into docs/mutations.md how
+many were found. The page of each rule has their names (scripts/rule_pages.py).
 
     python scripts/mutation_table.py             tries all (ten minutes on two cores)
     python scripts/mutation_table.py C101 W103   tries those of some rules
@@ -17,17 +17,12 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "mutations.md"
 BEGIN = "<!-- What follows is written by scripts/mutation_table.py. -->\n"
-HEAD = (
-    "| rule | severity | mutations | tried | caught | missed | companions "
-    "|\n|---|---|---|---|---|---|---|\n"
-)
 sys.path[:0] = [str(ROOT), str(ROOT / "tests")]
 
 from conftest import Submissions, make_key  # noqa: E402
-from support.mutation_cases import Case, list_cases  # noqa: E402
+from support.mutation_cases import list_cases  # noqa: E402
 
 from rules.registry import rules_by_id  # noqa: E402
-from rules.rule import Rule  # noqa: E402
 
 
 def try_mutation(number: int) -> str:
@@ -38,45 +33,16 @@ def try_mutation(number: int) -> str:
         return list(list_cases())[number].find_difference(submissions)
 
 
-def render_row(rule: Rule, rule_cases: Sequence[Case], failures: Mapping[str, str]) -> str:
-    """Return the row of a rule. `failures` holds the failure of each case by its name, empty if the
-    case passed."""
-    ways = list(dict.fromkeys(case.alteration.name for case in rule_cases))
-    companions = sorted(
-        {rule_id for case in rule_cases for rule_id in case.alteration.also_reported}
-    )
-    missed_count = sum(bool(failures[case.name]) for case in rule_cases)
-    names = (
-        ", ".join(way.replace("_", " ") for way in ways)
-        or "(none: it is met in every test of the others)"
-    )
-    numbers = f"{len(rule_cases)} | {len(rule_cases) - missed_count} | {missed_count}"
-    link = f"[{rule.id}](rules/{rule.id}-{rule.name}.md) {rule.name}"
-    return f"| {link} | {rule.severity} | {names} | {numbers} | {', '.join(companions)} |"
-
-
 def render_page(failures: Mapping[str, str]) -> str:
-    """Return the whole page. `failures` is as in `render_row`."""
+    """Return the whole page. `failures` holds the failure of each case by its name, empty if the
+    case passed."""
     all_cases, rules = list(list_cases()), rules_by_id()
-    rows = [
-        render_row(rule, [case for case in all_cases if case.rule is rule], failures)
-        for rule in rules.values()
-    ]
-    missed_count = sum(bool(text) for text in failures.values())
+    missed = sum(bool(text) for text in failures.values())
     ways = len({(case.rule.id, case.alteration.name) for case in all_cases})
-    summary = (
-        f"{len(rules)} rules, {ways} mutations, tried {len(all_cases)} times on made "
-        "and measured bundles: "
-        f"{len(all_cases) - missed_count} caught, {missed_count} missed.\n\n"
-    )
+    head, begin, _ = PAGE.read_text().partition(BEGIN)
     return (
-        PAGE.read_text().partition(BEGIN)[0]
-        + BEGIN
-        + "\n"
-        + summary
-        + HEAD
-        + "\n".join(rows)
-        + "\n"
+        f"{head}{begin}\n{len(rules)} rules, {ways} mutations, tried {len(all_cases)} times on "
+        f"made and measured bundles: {len(all_cases) - missed} caught, {missed} missed.\n"
     )
 
 

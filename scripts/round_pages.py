@@ -7,11 +7,13 @@ A table stands between the lines `<!-- begin NAME -->` and `<!-- end NAME -->`; 
 fills it. The output of a block `console` with the line `<!-- written by scripts/round_pages.py -->`
 above it is that of its commands, and so is the block `text` after a block `python` of the pages
 `PAGES_WITH_CODE`. A line `…` of a page stands for lines that it leaves out. Then each shown line is
-renewed by the line of the output that equals it up to numbers. A test requires that the committed
-pages are current, numbers included.
+renewed by the line of the output that equals it up to numbers. The whole tables, with a row for
+each run, are the files `CSV_FILES`. A test requires that the committed pages and files are current,
+numbers included.
 """
 
 import contextlib
+import csv
 import io
 import os
 import re
@@ -28,6 +30,7 @@ sys.path[:0] = [str(ROOT / name) for name in ("", "benchmarks", "benchmarks/node
 
 import agreement  # noqa: E402
 import batch_lengths  # noqa: E402
+import dataset_columns  # noqa: E402
 import node_clocks  # noqa: E402
 import round_runs  # noqa: E402
 from round_runs import CommittedRun  # noqa: E402
@@ -51,28 +54,51 @@ def render_agreement(runs: Sequence[CommittedRun]) -> str:
 
 
 def render_batch_lengths(runs: Sequence[CommittedRun]) -> str:
-    """The lengths around 280 ms, and 640 ms."""
+    """Every length of a batch of the round."""
     evidences = ((run.bundle.path, frames_of(run)) for run in runs)
-    rows = batch_lengths.render_rows(evidences)
-    shown = [row for length, row in rows if 200 < length < 300 or length == 640]
-    return "\n".join([batch_lengths.HEAD, *shown])
+    return "\n".join(
+        [batch_lengths.HEAD, *(row for _, row in batch_lengths.render_rows(evidences))]
+    )
 
 
-TABLES: dict[str, dict[str, Callable[[Sequence[CommittedRun]], str]]] = {
-    "docs/performance.md": {
-        "single results": round_runs.render_single_results,
-        "board ratios": round_runs.render_board_ratios,
-        "serving": round_runs.render_serving,
-        "scaling": round_runs.render_scaling,
-        "control runs": round_runs.render_control_runs,
-    },
+RESULTS = "benchmarks/results"
+Render = Callable[[Sequence[CommittedRun]], str]
+TABLES: dict[str, dict[str, Render]] = {
+    "docs/dataset.md": {"columns": lambda _: dataset_columns.render_columns()},
+    "docs/performance.md": {"best results": round_runs.render_best_results},
     "docs/measurement.md": {
-        "agreement": render_agreement,
-        "batch lengths": render_batch_lengths,
-        "node clocks": lambda _: node_clocks.render_table(),
+        "agreement": lambda _: agreement.summarise(read_csv("agreement")),
+        "node clocks": lambda _: node_clocks.summarise(read_csv("node-clocks")),
     },
 }
-"""The generated tables of each page by name."""
+"""The generated tables of each page by name. Summaries come from the files with all rows."""
+
+CSV_FILES: dict[str, Render] = {
+    f"{RESULTS}/single-results.csv": round_runs.render_single_results,
+    f"{RESULTS}/board-ratios.csv": round_runs.render_board_ratios,
+    f"{RESULTS}/serving.csv": round_runs.render_serving,
+    f"{RESULTS}/scaling.csv": round_runs.render_scaling,
+    f"{RESULTS}/control-runs.csv": round_runs.render_control_runs,
+    f"{RESULTS}/agreement.csv": render_agreement,
+    f"{RESULTS}/batch-lengths.csv": render_batch_lengths,
+    f"{RESULTS}/node-clocks.csv": lambda _: node_clocks.render_table(),
+}
+"""What fills each file with a row for each run, a table in Markdown."""
+
+
+def read_csv(name: str) -> list[list[str]]:
+    """The rows of a file of `CSV_FILES`, without its head."""
+    with (ROOT / RESULTS / f"{name}.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.reader(file))[1:]
+
+
+def write_csv(table: str) -> str:
+    """A table in Markdown as CSV."""
+    head, _, *rows = table.splitlines()
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerows([cell.strip() for cell in line.split("|")[1:-1]] for line in (head, *rows))
+    return text.getvalue()
 
 
 def fill_tables(text: str, page: str, runs: Sequence[CommittedRun]) -> str:
@@ -165,17 +191,20 @@ def renew_outputs(text: str, page: str) -> str:
 
 
 def list_pages() -> list[str]:
-    """The pages that show something of the round."""
+    """The pages and files that show something of the round."""
     names = [path.relative_to(ROOT).as_posix() for path in PAGES]
-    return [
+    pages = [
         name
         for name in names
         if name in TABLES or name in PAGES_WITH_CODE or MARK in (ROOT / name).read_text("utf-8")
     ]
+    return [*CSV_FILES, *pages]
 
 
 def render_page(page: str, runs: Sequence[CommittedRun]) -> str:
     """The text that a page should have. Raises OutputChangedError where a person has to edit it."""
+    if page in CSV_FILES:
+        return write_csv(CSV_FILES[page](runs))
     text = (ROOT / page).read_text("utf-8")
     return renew_outputs(fill_tables(text, page, runs), page)
 
@@ -188,7 +217,7 @@ def main(arguments: Sequence[str]) -> None:
             text = render_page(page, runs)
         except OutputChangedError as error:
             sys.exit(f"{page}: {error}")
-        if text != (ROOT / page).read_text("utf-8"):
+        if not (ROOT / page).exists() or text != (ROOT / page).read_text("utf-8"):
             outdated.append(page)
             if "--check" not in arguments:
                 (ROOT / page).write_text(text, "utf-8")

@@ -209,6 +209,40 @@ def render_single_results(runs: Sequence[CommittedRun]) -> str:
     return render_table([*heads.split(" | "), "SM clock"], rows)
 
 
+def render_best_results(runs: Sequence[CommittedRun]) -> str:
+    """For each variant, number and kind of boards: the run of most throughput of those with a
+    current recipe and defined options, and the throughputs of all runs of its setting."""
+    older = find_older(runs)
+    best: dict[tuple[object, ...], CommittedRun] = {}
+    for run in sorted(runs, key=lambda run: run.accelerators):
+        options = run.bundle.settings.options
+        if not (run.is_control or run.bundle.path in older or options):
+            key = (run.workload, run.bundle.variant, run.kind, run.accelerators)
+            best[key] = max(best.get(key, run), run, key=get_throughput)
+    heads = "workload | variant | boards | batch | runs | items/s of a board | W | J/item | MFU"
+    rows = []
+    for run in sorted(best.values(), key=lambda run: run.order[:3]):
+        rates = [get_throughput(other) for other in runs if other.setting == run.setting]
+        watts, joules, _, mfu = list_figures(run)
+        cells = (
+            run.workload,
+            describe_variant(run, older),
+            f"{run.accelerators} {run.kind}",
+            f"{run.bundle.batch_size}",
+            f"{len(rates)}",
+            " to ".join(format_number(rate, 5) for rate in sorted({min(rates), max(rates)})),
+            watts,
+            joules,
+            mfu,
+        )
+        rows.append(cells)
+    return render_table(heads.split(" | "), rows)
+
+
+def get_throughput(run: CommittedRun) -> float:
+    return run.headline.items_per_s_per_accelerator.mean
+
+
 def render_scaling(runs: Sequence[CommittedRun]) -> str:
     """A row for each run on several accelerators, control runs left out."""
     older = find_older(runs)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from rules.registry import rules_by_id
 from rules.rule import FAMILIES, Rule
-from rules.testing.case import cases_of
+from rules.testing.case import Case, cases_of
 
 PAGES = Path(__file__).parents[1] / "docs" / "rules"
 
@@ -26,9 +26,14 @@ def _render_page(rule: Rule) -> str:
     text = rule.page.split("\n", 1)[1].strip()
     since = f"since protocol {rule.since}, rule book {rule.added}"
     facts = f"`{rule.id}` {rule.name} · {rule.severity} · {since} · {', '.join(rule.standings)}"
-    ways = [case.name.replace("_", " ") for case in cases_of(rule)]
-    tested = "\n".join(f"- {way}" for way in ways)
+    tested = "\n".join(map(_render_case, cases_of(rule)))
     return f"# {rule.id}: {rule.title}\n\n{facts}\n\n{text}\n\n## Tested with\n{tested}\n"
+
+
+def _render_case(case: Case) -> str:
+    """The name of a mutation, with the other rules that must report it too."""
+    others = ", ".join(sorted(case.also_reported))
+    return f"- {case.name.replace('_', ' ')}{f' (also {others})' if others else ''}"
 
 
 def _render_index(rules: list[Rule]) -> str:

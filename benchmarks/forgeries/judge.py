@@ -2,7 +2,7 @@
 
 python benchmarks/forgeries/judge.py CHECKOUT
 
-benchmarks/forensics.py runs this script with the present code and with that of an older rule book.
+benchmarks/forensics.py runs this script.
 A forged bundle is judged alone, in a round with runs of other centers, and in a round that also has
 the honest run.
 """

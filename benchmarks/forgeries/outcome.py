@@ -39,3 +39,9 @@ def render_findings(findings: Findings) -> str:
     order = list(styles)
     ordered = sorted(findings, key=lambda finding: (order.index(finding[1]), finding[0]))
     return " ".join(styles[severity].format(rule) for rule, severity in ordered) or "none"
+
+
+def render_added(base: Findings, findings: Findings) -> str:
+    """What findings have that `base` does not. Where they lack one of `base`, all of them."""
+    known, own = ({tuple(finding) for finding in each} for each in (base, findings))
+    return render_findings(sorted(own - known if known <= own else own)).replace("none", "")

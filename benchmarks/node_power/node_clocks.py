@@ -1,5 +1,6 @@
 """How well the clock of a node meter is placed on simulated nodes around the committed traces: the
-table of docs/measurement.md, which `scripts/round_pages.py` writes.
+file benchmarks/results/node-clocks.csv, which `scripts/round_pages.py` writes, and its summary in
+docs/measurement.md.
 
     python benchmarks/node_power/node_clocks.py
 
@@ -8,7 +9,8 @@ clocks that are up to 30 s off and drift by 50 ppm.
 """
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from zlib import crc32
 
@@ -43,6 +45,25 @@ def render_table() -> str:
     lines = [f"| {' | '.join(HEADS)} |", "|---" * len(HEADS) + "|"]
     lines += [f"| {' | '.join(cells)} |" for cells in _render_rows()]
     return "\n".join(lines)
+
+
+def summarise(table: Iterable[Sequence[str]]) -> str:
+    """For each node and meter, from the rows of the table: how many clocks are decided, and the
+    largest error over its bound."""
+    rows_of = defaultdict(list)
+    for row in table:
+        rows_of[row[0], row[1]].append(row)
+    lines = [["meter", *(node.name for node in NODES)], ["---"] * (len(NODES) + 1)]
+    for meter in METERS:
+        cells = []
+        for node in NODES:
+            rows = rows_of[node.name, meter.name]
+            nodes, decided = (sum(int(row[column]) for row in rows) for column in (3, 4))
+            errors = [float(row[6]) for row in rows if row[6] != "none"]
+            largest = f", {max(errors):.2f}" if errors else ""
+            cells.append(f"{decided} of {nodes}{largest}")
+        lines.append([meter.name, *cells])
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def _render_rows() -> Iterator[tuple[str, ...]]:

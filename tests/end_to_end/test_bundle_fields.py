@@ -50,6 +50,33 @@ def test_committed_page_is_current() -> None:
     )
 
 
+def test_page_lists_every_field_or_an_object_that_has_it() -> None:
+    """An object with fields of an earlier one refers to that one."""
+    sections = dict(
+        re.findall(
+            r"^## (.*?)\n(.*?)(?=^## |\Z)", SCRIPT["render_page"](), re.MULTILINE | re.DOTALL
+        )
+    )
+    for name, file in SCRIPT["FILES"].items():
+        rows = dict(re.findall(r"^`(.+?)(?:\[\]/|/)?`(.*?) *$", sections[file], re.MULTILINE))
+        referring = [field for field, text in rows.items() if re.search(r"\. As `.*[.:]$", text)]
+        fields = [field for field, *_ in SCRIPT["list_rows"](name)]
+        assert fields[0] == "format"
+        assert not [
+            field
+            for field in fields[1:]
+            if field not in rows
+            and not any(field.startswith((f"{r}/", f"{r}[]/")) for r in referring)
+        ]
+
+
+def test_objects_refer_to_objects_with_equal_fields() -> None:
+    page = SCRIPT["render_page"]()
+    assert "\n`serving/tpot_s/`: " in page and "`serving/tpot_s/p50`" not in page
+    assert re.search(r"^`serving/tpot_s/`: .* As `serving/ttft_s`\. *$", page, re.MULTILINE)
+    assert "As `power` of `result.json` without `sm_clock_mhz`." in page
+
+
 def test_page_has_every_schema() -> None:
     assert {
         path.stem.rpartition("-")[0]

@@ -66,7 +66,15 @@ def test_section_on_writing_a_rule_works_as_written(tmp_path: Path) -> None:
     assert "findings on the committed bundles: 0" in outputs[1]
     page = (tmp_path / "docs/rules/M119-system-name-generic.md").read_text(encoding="utf-8")
     assert "- localhost" in page
-    assert "M119" in (tmp_path / "docs/mutations.md").read_text(encoding="utf-8")
+    rules, before = (
+        int(
+            re.findall(
+                r"^(\d+) rules", (root / "docs/mutations.md").read_text("utf-8"), re.MULTILINE
+            )[0]
+        )
+        for root in (tmp_path, ROOT)
+    )
+    assert rules == before + 1
 
 
 def test_a_rule_that_misses_its_mutation_fails_the_check(tmp_path: Path) -> None:

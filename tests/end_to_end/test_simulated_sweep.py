@@ -1,4 +1,4 @@
-"""scripts/simulated_sweep.py: its page, how it goes on, and the command of docs/simulated-sweep.md
+"""scripts/simulated_sweep.py: its page, how it goes on, and the command of docs/simulated.md
 with one short sweep."""
 
 import importlib.util
@@ -46,7 +46,7 @@ def test_page_of_simulated_sweeps_has_differences_peaks_and_marks(
         300,
     )
     text = "\n".join(
-        script_module.render_page(
+        script_module.render_section(
             [
                 sweep,
                 replace(sweep, board="MI300X", stated_peak_w=None),
@@ -57,10 +57,10 @@ def test_page_of_simulated_sweeps_has_differences_peaks_and_marks(
     prose = " ".join(text.split())  # its lines are wrapped
     assert "at most 10.0 %" in prose and "1 of 1 efficiency peaks that" in prose
     assert '"for most workloads": 0 of 1 other peaks' in prose
-    assert "9 runs" in prose and "make simulated-sweep" in prose
-    assert "| H100 | resnet50-train | 200 to 400 | 200 | 300 | 300 | 0.5 | 10.0 |" in text
-    assert "| MI300X | resnet50-train | 200 to 400 | 200 | not stated | 300 | 0.5 | 10.0 |" in text
-    assert "| 200 | 400 for most workloads | 300 | 0.5 | 10.0 |" in text
+    assert "9 runs" in prose
+    assert "| H100 | resnet50-train | 200 to 400 | 200 | 300 | 300 | 10.0 |" in text
+    assert "| MI300X | resnet50-train | 200 to 400 | 200 | not stated | 300 | 10.0 |" in text
+    assert "| 200 | 400 for most workloads | 300 | 10.0 |" in text
 
 
 def test_every_published_row_of_the_five_workloads_is_in_a_simulated_sweep(
@@ -98,7 +98,7 @@ def test_command_of_the_page_sweeps_signs_checks_and_reports(
     script_module: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With two caps of one workload on one board, and a report without other bundles."""
-    (block,) = list_blocks_of(__file__, DOCS / "simulated-sweep.md")
+    (block,) = list_blocks_of(__file__, DOCS / "simulated.md")
     run = subprocess.run
 
     def run_smaller(command: list[object], **options: object) -> subprocess.CompletedProcess:
@@ -120,6 +120,9 @@ def test_command_of_the_page_sweeps_signs_checks_and_reports(
     monkeypatch.setattr(script_module, "BOARDS", {"h200": "H200"})
     monkeypatch.setattr(script_module, "WORKLOADS", ("resnet50-train",))
     monkeypatch.setattr(script_module, "OTHER_EPOCH_S", 0.1)
+    (tmp_path / "page.md").write_text(
+        "# Page\n\n<!-- begin sweeps -->\n<!-- end sweeps -->\n\nEnd.\n"
+    )
     monkeypatch.setattr(script_module, "PAGE", tmp_path / "page.md")
     monkeypatch.setattr(script_module.subprocess, "run", run_smaller)
     assert script_module.main() == 0
@@ -127,4 +130,5 @@ def test_command_of_the_page_sweeps_signs_checks_and_reports(
     assert len(bundles) == 2 and all((bundle / "signatures").exists() for bundle in bundles)
     assert all(bundle.name in (tmp_path / "report.html").read_text() for bundle in bundles)
     page = (tmp_path / "page.md").read_text()
+    assert page.startswith("# Page\n") and page.endswith("\n\nEnd.\n")
     assert "makes 2 runs" in page and "| H200 | resnet50-train | 200 to 700 |" in page

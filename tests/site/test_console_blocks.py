@@ -191,8 +191,9 @@ def prepare(page: Path, shell: Shell) -> None:
     """Make what the blocks of a page presuppose."""
     name = page.relative_to(ROOT).as_posix()
     scripts = [PREPARATIONS.get(name, "")]
-    if name == "README.md":  # "docs/verify.md sets the variables"
-        scripts.append(list_blocks(ROOT / "docs/verify.md")[0].text)
+    if name == "README.md":  # "docs/trust.md sets the variables"
+        verifying = [b for b in list_blocks(ROOT / "docs/trust.md") if b.language == "sh"]
+        scripts.append(verifying[0].text)
     for script in filter(None, scripts):
         assert shell.execute(Step(script, None)) is None
 

@@ -25,7 +25,7 @@ ALPHA, BETA = "alpha@example.org", "beta@example.com"
 BY_ALPHA = ("--key", "alpha", "--principal", ALPHA)
 BY_BETA = ("--key", "beta", "--principal", BETA)
 NAMESPACES = ("submission", "review", "withdrawal", "waiver")
-BUILD, INSTALL = (block.text for block in list_blocks_of(__file__, DOCS / "install.md"))
+BUILD, INSTALL, LITGPT_BLOCK = (b.text for b in list_blocks_of(__file__, DOCS / "install.md"))
 LITGPT = ROOT / ".venvs" / "litgpt"
 REAL_RUNS = (
     "reference/h200/20261121T173410Z-resnet50-train-tuned-x1-700W-85582f",
@@ -203,10 +203,9 @@ def test_extra_is_added_to_an_installed_wheel(
 def test_litgpt_is_installed_into_its_own_environment(home: Home, tmp_path: Path) -> None:
     if not LITGPT.exists():
         pytest.skip("the packages of LitGPT are missing: make .venvs/litgpt/ready installs them")
-    (block,) = list_blocks_of(__file__, DOCS / "run.md")
     shutil.copy(ROOT / "submissions/reference/system.toml", home.work)
-    # "to install from a wheel, write the path of the wheel in place of the dot"
-    script = block.text.replace("'.[", f"'{home.wheel}[")
+    # "from a wheel, write its path in place of the dot"
+    script = LITGPT_BLOCK.replace("'.[", f"'{home.wheel}[")
     options = "--smoke --simulate h200 --dry-run"
     output = home.execute(
         f"{script.rstrip()} {options}", link_packages(tmp_path / "packages", str(LITGPT))

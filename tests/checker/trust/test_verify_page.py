@@ -1,4 +1,4 @@
-"""The commands of docs/verify.md verify a bundle without bench-check."""
+"""The commands of docs/trust.md verify a bundle without bench-check."""
 
 import json
 import os
@@ -18,7 +18,8 @@ ROOT = Path(__file__).parents[3]
 
 
 def read_lines_of_the_page() -> str:
-    page = (ROOT / "docs" / "verify.md").read_text()
+    page = (ROOT / "docs" / "trust.md").read_text()
+    _, _, page = page.partition("## Verify without wattmark\n")
     return "\n".join(re.findall(r"^```sh\n(.*?)^```", page, re.DOTALL | re.MULTILINE))
 
 

@@ -129,7 +129,7 @@ def test_many_problems_of_a_kind_are_counted_and_not_all_listed(tmp_path):
 
 
 def test_hundred_megabytes_are_read_in_bounded_time_and_memory(tmp_path):
-    # 3 MB here; time grows with the lines alone (docs/node-power.md has the time of 100 MB).
+    # 3 MB here; time grows with the lines alone.
     start = "Time,12-23-2020 {:02}:{:02}:{:02}.500,Watts,{}.0,Volts,200.0,Amps,0.5,PF,1.0,Mark,m\n"
     path = tmp_path / "long.txt"
     with path.open("w") as file:

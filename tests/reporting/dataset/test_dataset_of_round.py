@@ -271,13 +271,31 @@ def test_page_names_all_public_names_of_a_round() -> None:
     assert public_names == set(re.findall(r"\b(?:data|Round)\.(\w+)", page))
 
 
-def test_page_and_readme_have_the_dictionary(whole_report: Path) -> None:
+def test_readme_has_the_dictionary(whole_report: Path) -> None:
     # No committed run states an optional setting.
     stated = [replace(t, columns=[c for c in t.columns if not c.is_optional]) for t in TABLES]
-    for page, tables in (
-        (whole_report / "data" / "README.md", stated),
-        (ROOT / "docs" / "dataset.md", TABLES),
-    ):
-        assert format_dictionary(tables).strip() in page.read_text(encoding="utf-8"), (
-            "write format_dictionary() of reporting/dataset/tables.py at the end of the page"
-        )
+    readme = (whole_report / "data" / "README.md").read_text("utf-8")
+    assert format_dictionary(stated).strip() in readme
+
+
+def test_page_names_every_column_with_its_meaning() -> None:
+    """Columns that accompany a figure are described by the ends of their names."""
+    page = (ROOT / "docs" / "dataset.md").read_text("utf-8").partition("## Data dictionary")[2]
+    figures = re.findall(r"`(\w+)`", page.partition("have columns")[0])
+    ends = re.findall(r"`(_\w+)`,", page.partition("ends too:")[2].partition("\n\n")[0])
+    assert len(figures) > 3 and len(ends) == 4
+    accompanying = {f"{figure}{end}" for figure in figures for end in ends}
+    sections = re.findall(r"^### (.*?)\n(.*?)(?=^### |\Z)", page, re.MULTILINE | re.DOTALL)
+    for table in TABLES:
+        lines = [
+            line
+            for head, text in sections
+            if table.name in re.split(r", | and ", head)
+            for line in text.splitlines()
+        ]
+        for column in table.columns:
+            described = any(
+                line.startswith(f"`{column.name}`") and line.endswith(f": {column.meaning}  ")
+                for line in lines
+            )
+            assert described or column.name in accompanying, column.name

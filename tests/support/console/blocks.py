@@ -15,10 +15,7 @@ PAGES = sorted(
     if page.parent != DOCS / "rules"
 )
 
-EXECUTED_BY = {
-    "docs/trust.md": "tests/checker/trust/test_reviewing.py",
-    "docs/verify.md": "tests/checker/trust/test_verify_page.py",
-}
+EXECUTED_BY = {"docs/trust.md": "tests/checker/trust/test_reviewing.py"}
 """Pages whose blocks a test of their own executes. tests/site/test_console_blocks.py executes the
 blocks of the other pages."""
 

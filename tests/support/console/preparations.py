@@ -16,8 +16,7 @@ CENTER = allow_key("CENTER@example.org", "~/.ssh/id_ed25519")
 
 
 PREPARATIONS = {
-    # "docs/verify.md sets the variables": tests/site/test_console_blocks.py executes its first
-    # block too.
+    # "docs/trust.md sets the variables": tests/site/test_console_blocks.py executes this block too.
     "README.md": SYSTEM + CENTER,
     # The stand-in of Apptainer copies the definition in place of a build, and runs bench-submit in
     # place of the image. That of srun runs the step here.
@@ -38,7 +37,7 @@ SCRIPT
 printf '%s\\n' '#!/bin/bash' 'while [[ $1 == --* ]]; do shift; done' 'exec "$@"' > ~/bin/srun
 chmod +x ~/bin/*
 """,
-    "docs/compare-rounds.md": """
+    "docs/reading-a-report.md": """
 mv submissions all
 mkdir -p submissions/reference/h200
 cp -r all/keyring submissions/
@@ -48,17 +47,6 @@ git commit -qm "An earlier round"
 git tag round-2026-06
 cp -r submissions ../round-2026-06
 cp -r all/reference/h200/20261121T173410Z-* submissions/reference/h200/
-""",
-    # A shallow clone lacks the commits of the page.
-    "docs/development.md": """
-for commit in 7d8ddd2 7fafadfa; do
-    git rev-parse --quiet --verify "$commit^{commit}" || git tag $commit
-done
-""",
-    "docs/first-hour/center.md": """
-export WATTMARK=$PWD
-mkdir ../round
-cd ../round
 """,
     "docs/image-inference.md": SYSTEM + CENTER,
     "docs/install.md": """
@@ -115,20 +103,9 @@ bench-submit sign $BUNDLE --key ../nhr --principal nhr@example.org
 """,
     "docs/run.md": SYSTEM,
     "docs/run-a-round.md": """
-cp -r examples/round/. ../round
-mkdir ../round/submissions
-cp -r submissions/keyring ../round/submissions/
-bundle=$(echo $PWD/submissions/reference/h200/20261121T173410Z-*)
+export WATTMARK=$PWD
+mkdir ../round
 cd ../round
-git init -q --initial-branch=main
-git add -A
-git commit -qm "Set up the round"
-git switch -qc their-branch
-mkdir -p submissions/reference/h200
-cp -r $bundle submissions/reference/h200/
-git add -A
-git commit -qm "Add a run"
-git switch -q main
 """,
     "docs/several-nodes.md": SYSTEM,
     "docs/sweep.md": SYSTEM,
