@@ -1,7 +1,7 @@
 """Every command of the installed wheel works outside a clone, and the source distribution passes
 its own tests. The wheel is built and installed with the commands of docs/install.md. Those of
-docs/first-hour/administrator.md, docs/run.md, docs/monitoring.md and docs/dataset.md install it or
-its extras too."""
+docs/first-hour/administrator.md, docs/monitoring.md and docs/dataset.md install it or its extras
+too."""
 
 import os
 import shutil
