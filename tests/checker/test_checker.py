@@ -113,6 +113,7 @@ def test_rule_that_raises_is_an_internal_error(
     assert result.exit_code == 3 or sys.version_info >= (3, 14)
 
 
+@pytest.mark.usefixtures("judged_in_processes")
 def test_killed_worker_loses_its_own_bundle_only(
     submissions: Submissions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
