@@ -54,9 +54,11 @@ PLACES = {
     "tests/harness/power/nodes/test_ipmi.py": "servers of node meters",
     "tests/harness/run/test_idle.py": "whole runs",
     "tests/harness/run/test_inputs_hash.py": "torch",
+    "tests/harness/run/workers/test_load.py::test_no_epoch": "many random draws",
     "tests/harness/sensor/test_sensor_examination.py::test_declared": "many simulated readings",
     "tests/harness/studies/test_study_methods.py::test_committed_study": "a long study",
     "tests/harness/test_interrupts.py": "processes that are interrupted",
+    "tests/harness/test_terminal.py": "processes on a terminal and a full disk",
     "tests/reporting/papers/test_compiled.py": "LaTeX",
     "tests/reporting/rounds/test_compare_command.py::test_headings": "all of submissions/",
     "tests/reporting/sections/test_excluded_results.py::test_excluded": "all of submissions/",
@@ -69,6 +71,7 @@ PLACES = {
     "tests/rules/metrics/uncertainty/test_between_runs.py::test_5_percent": "many random draws",
     "tests/rules/metrics/uncertainty/test_between_runs.py::test_95_percent": "many random draws",
     "tests/rules/test_across.py::test_round_of_many": "a round of many runs",
+    "tests/rules/test_copies.py::test_no_two_measured": "all of submissions/",
     "tests/site/": "root, servers or programs of a site",
 }
 """By the beginning of its id."""
