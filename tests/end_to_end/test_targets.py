@@ -1,6 +1,7 @@
 """`make test` and `make test-all` run every test once, and what the first leaves to the second is
 there."""
 
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -14,9 +15,12 @@ ROOT = Path(__file__).parents[2]
 def list_pytest_commands(*arguments: str) -> list[str]:
     """The commands with which make runs pytest, without running them."""
     ready = [f"--assume-old={name}" for name in (".venv/ready", ".venv/site-ready")]
+    # Of a make that runs this test.
+    inherited = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")
     process = subprocess.run(
         ["make", "--dry-run", *ready, *arguments],
         cwd=ROOT,
+        env={name: value for name, value in os.environ.items() if name not in inherited},
         capture_output=True,
         text=True,
         check=True,
