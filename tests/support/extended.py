@@ -65,7 +65,7 @@ PLACES = {
     "tests/reporting/sections/test_interval_coverage.py": "all of submissions/",
     "tests/reporting/sentences/test_sentence_trace.py": "all of submissions/",
     "tests/reporting/test_page_size.py::test_page_that": "all of submissions/",
-    "tests/reporting/test_report.py::test_what_many": "hundreds of bundles",
+    "tests/reporting/test_report.py::test_what_many": "all of submissions/",
     "tests/rules/bundle_format/test_tables.py::test_evidence_of_a_committed": "all committed runs",
     "tests/rules/metrics/node/test_node_clock.py::test_nearly_every": "all committed runs",
     "tests/rules/metrics/node/test_node_clock.py::test_the_bound_holds": "all committed runs",
