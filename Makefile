@@ -18,11 +18,16 @@ INSTALL := --quiet --no-compile
 # The only package of the extra dev that the tests of a stack need.
 PYTEST := 'pytest<9.2'
 
-# Two more than there are cores, because tests of runs wait much of their time.
-WORKERS := $(shell $(PYTHON) -c 'import os; print(os.cpu_count() + 2)')
+# More than there are cores, because tests wait some of their time, and tests of runs much of it.
+CORES := $(shell $(PYTHON) -c 'import os; print(os.cpu_count())')
+QUICK_WORKERS := $(shell expr $(CORES) + 1)
+WORKERS := $(shell expr $(CORES) + 2)
 
+# What addopts of pyproject.toml has, without the folders that it leaves out.
+ADDOPTS := -o addopts='--strict-markers --strict-config --hypothesis-profile=ci'
 
-.PHONY: demo simulated-sweep pages rule check-rule test test-core test-kill test-site docs setup clean $(STACKS:%=test-%)
+.PHONY: demo simulated-sweep pages rule check-rule test test-all check-code compile-tests stacks test-extended test-kill test-site docs setup clean \
+  $(STACKS:%=test-%)
 
 demo: setup
 	PATH="$(CURDIR)/$(BIN):$$PATH" scripts/demo.sh
@@ -42,16 +47,30 @@ pages: setup
 simulated-sweep: setup
 	$(BIN)/python scripts/simulated_sweep.py
 
-# The environments of the stacks are set up and tested beside the core tests, which wait much of their time.
+# What needs no browser, LaTeX, torch, servers or whole runs: tests/support/extended.py says what is left to `make test-all`.
 test: setup
-	$(MAKE) --jobs=2 --output-sync=target test-core $(STACKS:%=test-%)
+	$(MAKE) --jobs=2 --output-sync=target check-code compile-tests
+	$(BIN)/pytest -n $(QUICK_WORKERS) --dist loadgroup -m 'not extended'
 
-test-core: setup
+# The stacks are set up and tested beside the other tests, which wait much of their time.
+test-all: test
+	$(MAKE) --jobs=2 --output-sync=target test-extended $(STACKS:%=test-%)
+
+stacks: $(STACKS:%=.venvs/%/ready)
+
+check-code: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest -n $(WORKERS) --dist loadgroup
+
+# In a new environment every test process would compile what it imports; so one does, beside mypy. The tests tell what fails to import.
+compile-tests: setup
+	-$(BIN)/pytest --collect-only -qq >/dev/null
+
+# With the tests of tests/site, which wait most of all.
+test-extended: .venv/site-ready
+	$(BIN)/pytest $(ADDOPTS) -n $(WORKERS) --dist loadgroup -m extended --ignore=tests/stacks
 
 # Runs and sweeps are killed at 20 random moments of each kind, instead of two: more than an hour.
 test-kill: setup
@@ -59,7 +78,7 @@ test-kill: setup
 
 # What needs root, servers or programs of a site: Slurm, ReFrame, a documentation site, notebooks.
 test-site: .venv/site-ready
-	$(BIN)/pytest -o addopts= -n $(WORKERS) --dist loadgroup tests/site
+	$(BIN)/pytest $(ADDOPTS) -n $(WORKERS) --dist loadgroup tests/site
 
 .venv/site-ready: .venv/ready
 	$(BIN)/python -m pip install $(INSTALL) $(CONSTRAINT) --editable '.[site]'

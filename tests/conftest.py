@@ -6,7 +6,7 @@ import os
 import pickle
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -21,11 +21,14 @@ os.environ["OMP_NUM_THREADS"] = "1"
 import pytest
 from click.testing import CliRunner
 from support.bundles import make_evidence, make_serving_evidence, write_bundle, write_study_bundle
+from support.extended import mark_extended
 from support.report.browser import TIMEOUT_MS, open_address
 from support.report.drawing import open_drawing_here
 from support.report.html import Element, Report, Tree
 
+from checker import engine
 from checker.command_line.config import CONFIG_FILE, SITE_VARIABLE
+from checker.judging import workers
 from harness.sign import sign
 from reporting.charts import drawing
 from reporting.charts.chart import DrawnChart
@@ -51,6 +54,11 @@ QUIET = [
 
 CHROMIUM = "chromium", "chromium-browser", "google-chrome"
 """The names of a full Chromium."""
+
+
+@pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    mark_extended(items)
 
 
 @cache
@@ -195,6 +203,28 @@ def no_verdict_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
     (directory / "wattmark").touch()
     with mock.patch.dict(os.environ, {"XDG_CACHE_HOME": str(directory)}):
         yield
+
+
+def map_in_this_process(
+    function: Callable[[Sequence[Any]], Sequence[Any]], items: Sequence[Any], _: object
+) -> Iterator[Any]:
+    """What `checker.judging.workers.map_in_processes` gives, without its processes."""
+    for chunk in workers._split(items):
+        # As between processes, nothing is shared and everything can be pickled.
+        yield from pickle.loads(pickle.dumps(function(pickle.loads(pickle.dumps(chunk)))))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def bundles_judged_in_this_process() -> Iterator[None]:
+    """Judge bundles in the process of a test, which keeps the schemas that it has compiled."""
+    with mock.patch.object(engine, "map_in_processes", map_in_this_process):
+        yield
+
+
+@pytest.fixture
+def judged_in_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Judge bundles in processes, as the programs do."""
+    monkeypatch.setattr(engine, "map_in_processes", workers.map_in_processes)
 
 
 @pytest.fixture(scope="session", autouse=True)

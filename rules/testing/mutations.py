@@ -142,13 +142,18 @@ def exchange_readings(
     """Turn samples into those of a similar run: readings under load change places with others
     nearby of the same eighth of a batch, and each is delayed by some nanoseconds. Values, mean,
     steps of the sensor and the course of a batch stay the same. All accelerators, or one."""
-    random = np.random.default_rng(seed)
+    random, samples = np.random.default_rng(seed), evidence.samples
     ranks = {uuid: r["rank"] for r in evidence.result["ranks"] for uuid in r["accelerators"]}
-    for uuid, rows in evidence.samples.groupby("accelerator", sort=False):
+    # Arrays in place of data frames: a similar run is made in a quarter of the time.
+    names = {"read_ns": np.int64} | {n: np.float64 for n in columns if n in samples}
+    tables = {name: samples[name].to_numpy(kind, copy=True) for name, kind in names.items()}
+    codes, uuids = samples["accelerator"].factorize()
+    for code, uuid in enumerate(uuids):
         if accelerator not in (None, uuid):
             continue
-        read_ns = rows["read_ns"].to_numpy() + random.integers(0, 1000, len(rows))
-        power_mw = rows["power_mw"].to_numpy(np.float64)
+        rows = np.flatnonzero(codes == code)
+        read_ns = tables["read_ns"][rows] + random.integers(0, 1000, len(rows))
+        power_mw = samples["power_mw"].to_numpy(np.float64)[rows]
         high = np.flatnonzero(power_mw > np.nanmax(power_mw, initial=0) / 2)
         eighth = np.zeros(len(high))
         if evidence.requests is None:
@@ -159,12 +164,11 @@ def exchange_readings(
         block = np.arange(len(high)) // NEARBY
         places = high[np.lexsort((high, eighth, block))]
         sources = high[np.lexsort((random.random(len(high)), eighth, block))]
-        evidence.samples.loc[rows.index, "read_ns"] = read_ns
-        for column in columns:
-            if column in rows:
-                values = rows[column].to_numpy(np.float64, copy=True)
-                values[places] = values[sources]
-                evidence.samples.loc[rows.index, column] = values
+        tables["read_ns"][rows] = read_ns
+        for name in tables.keys() - {"read_ns"}:
+            tables[name][rows[places]] = tables[name][rows[sources]]
+    for name, values in tables.items():
+        samples[name] = values
 
 
 def renew_noise(evidence: EvidenceFrames, seed: int, columns: tuple[str, ...] = POWER) -> None:
@@ -177,17 +181,20 @@ def renew_noise(evidence: EvidenceFrames, seed: int, columns: tuple[str, ...] = 
     if evidence.requests is not None:
         return
     batches = evidence.batches
-    for _, epoch in batches.groupby("epoch", sort=False):
+    epochs, ranks = batches["epoch"].to_numpy(), batches["rank"].to_numpy()
+    start_ns, end_ns = (batches[name].to_numpy(copy=True) for name in ("start_ns", "end_ns"))
+    for epoch in dict.fromkeys(epochs.tolist()):
+        inside = epochs == epoch
         # The ranks wait for each other, so their batches keep one order.
-        order = random.permutation(epoch["batch"].nunique())
-        for _, rows in epoch.groupby("rank", sort=False):
-            lengths_ns = (rows["end_ns"] - rows["start_ns"]).to_numpy()[order]
-            gaps_ns = rows["start_ns"].to_numpy()[1:] - rows["end_ns"].to_numpy()[:-1]
-            start_ns = rows["start_ns"].iloc[0] + np.concatenate(
-                [[0], np.cumsum(lengths_ns[:-1] + gaps_ns)]
-            )
-            batches.loc[rows.index, "start_ns"] = start_ns
-            batches.loc[rows.index, "end_ns"] = start_ns + lengths_ns
+        order = random.permutation(batches["batch"][inside].nunique())
+        for rank in dict.fromkeys(ranks[inside].tolist()):
+            rows = np.flatnonzero(inside & (ranks == rank))
+            lengths_ns = (end_ns[rows] - start_ns[rows])[order]
+            gaps_ns = start_ns[rows][1:] - end_ns[rows][:-1]
+            offsets_ns = np.concatenate([[0], np.cumsum(lengths_ns[:-1] + gaps_ns)])
+            start_ns[rows] = start_ns[rows[0]] + offsets_ns
+            end_ns[rows] = start_ns[rows] + lengths_ns
+    batches["start_ns"], batches["end_ns"] = start_ns, end_ns
 
 
 def renew_measurements(evidence: EvidenceFrames, seed: int) -> None:
@@ -196,25 +203,32 @@ def renew_measurements(evidence: EvidenceFrames, seed: int) -> None:
     copies reports it."""
     renew_noise(evidence, seed, (*POWER, "sm_mhz", "mem_power_mw"))
     random, samples = np.random.default_rng(seed), evidence.samples
-    for _, batches in evidence.batches.groupby("epoch"):
-        begin_ns, end_ns = int(batches["start_ns"].min()), int(batches["end_ns"].max())
+    read_ns, (codes, _) = samples["read_ns"].to_numpy(), samples["accelerator"].factorize()
+    readings = {name: samples[name].to_numpy(np.float64, copy=True) for name in READINGS}
+    epochs = evidence.batches["epoch"].to_numpy()
+    windows = {n: evidence.batches[n].to_numpy(copy=True) for n in ("start_ns", "end_ns")}
+    for epoch in np.unique(epochs):
+        batches = epochs == epoch
+        begin_ns = windows["start_ns"][batches].min()
         added_mw = SENSOR_STEP_MW * int(random.integers(-2, 3))
-        inside = samples["read_ns"].between(begin_ns, end_ns)
-        for column in ("power_mw", "power_avg_mw"):
-            samples.loc[inside, column] += added_mw
-        for _, rows in samples[inside].groupby("accelerator", sort=False):
-            elapsed_s = (rows["read_ns"] - rows["read_ns"].iloc[0]) / 1e9
-            after = samples["accelerator"].eq(rows["accelerator"].iloc[0])
-            after &= samples["read_ns"] > rows["read_ns"].iloc[-1]
-            samples.loc[rows.index, "energy_mj"] += (elapsed_s * added_mw).round()
-            samples.loc[after, "energy_mj"] += round(float(elapsed_s.iloc[-1]) * added_mw)
+        inside = (read_ns >= begin_ns) & (read_ns <= windows["end_ns"][batches].max())
+        for name in ("power_mw", "power_avg_mw"):
+            readings[name][inside] += added_mw
+        for code in np.unique(codes[inside]):
+            rows = np.flatnonzero(inside & (codes == code))
+            elapsed_s = (read_ns[rows] - read_ns[rows[0]]) / 1e9
+            after = (codes == code) & (read_ns > read_ns[rows[-1]])
+            readings["energy_mj"][rows] += (elapsed_s * added_mw).round()
+            readings["energy_mj"][after] += round(float(elapsed_s[-1]) * added_mw)
         if evidence.requests is None:
             share = 1 - 1e-3 * random.random()
-            for column in ("start_ns", "end_ns"):
-                offset_ns = evidence.batches.loc[batches.index, column] - begin_ns
-                evidence.batches.loc[batches.index, column] = begin_ns + (offset_ns * share).astype(
-                    "int64"
-                )
+            for times_ns in windows.values():
+                offsets_ns = ((times_ns[batches] - begin_ns) * share).astype("int64")
+                times_ns[batches] = begin_ns + offsets_ns
+    for name, values in readings.items():
+        samples[name] = values
+    for name, times_ns in windows.items():
+        evidence.batches[name] = times_ns
 
 
 def move_after(run: EvidenceFrames, other_run: EvidenceFrames) -> None:

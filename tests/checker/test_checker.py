@@ -5,7 +5,6 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from jsonschema import Draft202012Validator
 from support.bundles import make_other_run, rederive
 from support.rounds.verdicts import run_bench_check
 
-from checker.cli import COMMANDS, check, load
+from checker.cli import COMMANDS, check, load, main
 from checker.commands import explain, rules
 from checker.engine import judge, judge_all
 from checker.find import find_places
@@ -114,6 +113,7 @@ def test_rule_that_raises_is_an_internal_error(
     assert result.exit_code == 3 or sys.version_info >= (3, 14)
 
 
+@pytest.mark.usefixtures("judged_in_processes")
 def test_killed_worker_loses_its_own_bundle_only(
     submissions: Submissions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -241,20 +241,27 @@ def test_explain_lists_near_rules(name: str, near: str) -> None:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_command_answers_and_its_name_may_be_a_directory(tmp_path: Path, name: str) -> None:
+def test_command_answers_and_its_name_may_be_a_directory(
+    tmp_path: Path,
+    name: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     (tmp_path / name).mkdir()
-    run = [sys.executable, "-m", "checker"]
-    help_ = subprocess.run(
-        [*run, name, "--help"], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert (help_.returncode, help_.stdout.split("\n")[0].split("[")[0].strip()) == (
-        0,
-        f"Usage: bench-check {name}",
-    )
-    checked = subprocess.run(
-        [*run, f"./{name}"], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    assert (checked.returncode, "no bundle at or below this path" in checked.stdout) == (1, True)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("checker.cli.collect_garbage_rarely", lambda: None)
+
+    def run(*arguments: str) -> tuple[object, str]:
+        monkeypatch.setattr("sys.argv", ["bench-check", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return ended.value.code, capsys.readouterr().out
+
+    code, output = run(name, "--help")
+    usage = output.split("\n")[0].split("[")[0].strip()
+    assert (code, usage) == (0, f"Usage: bench-check {name}")
+    code, output = run(f"./{name}")
+    assert (code, "no bundle at or below this path" in output) == (1, True)
 
 
 def test_help_names_every_command() -> None:

@@ -35,6 +35,11 @@ from reporting.report_table import to_record
 from rules.metrics.power.profile import with_node_overhead
 
 
+@pytest.fixture(scope="module")
+def charts() -> list[Chart]:
+    return list(list_charts())
+
+
 def test_drawing_shows_how_many_tables_are_done(monkeypatch: pytest.MonkeyPatch) -> None:
     steps: list[str] = []
     monkeypatch.setattr("reporting.charts.drawing.show_step", steps.append)
@@ -42,8 +47,8 @@ def test_drawing_shows_how_many_tables_are_done(monkeypatch: pytest.MonkeyPatch)
     assert steps == [f"drawing charts: {n} of 3 tables" for n in (1, 2, 3)]
 
 
-def test_every_kind_of_table_has_its_charts() -> None:
-    ends = {chart.id.removeprefix("resnet50-train-") for chart in list_charts()}
+def test_every_kind_of_table_has_its_charts(charts: list[Chart]) -> None:
+    ends = {chart.id.removeprefix("resnet50-train-") for chart in charts}
     assert ends == {
         *("results-caps", "results-saving", "results-efficiency", "results-energy"),
         *("hill-small", "scaling-bars", "tuned-pairs"),
@@ -63,19 +68,20 @@ def test_altair_infers_no_channel(monkeypatch: pytest.MonkeyPatch) -> None:
     assert list(list_charts())
 
 
-@pytest.mark.parametrize("chart", list(list_charts()), ids=lambda chart: chart.id)
-def test_spec_is_sound_vega_lite_and_names_its_table(chart: Chart) -> None:
-    validate_spec(chart.spec)
-    assert {"name": chart.table.id} in data_of(chart.spec)
-    assert chart.title and chart.about and chart.alt
-    known = set(chart.table.keys)
-    spec_text = json.dumps(chart.spec)
-    drawn = set(re.findall(r'"field": "(\w+)"', spec_text))
-    computed = set(re.findall(r'"as": "(\w+)"', spec_text))
-    # The page numbers the rows, and labels refer to these numbers.
-    assert drawn - known <= {*computed, ROW_NUMBER, "label"}, "a field that no column has"
-    # A tooltip would show the computed value as that of the column.
-    assert not computed & {"place", "name"}
+def test_specs_are_sound_vega_lite_and_name_their_table(charts: list[Chart]) -> None:
+    for chart in charts:
+        validate_spec(chart.spec)
+        assert {"name": chart.table.id} in data_of(chart.spec), chart.id
+        assert chart.title and chart.about and chart.alt, chart.id
+        known = set(chart.table.keys)
+        spec_text = json.dumps(chart.spec)
+        drawn = set(re.findall(r'"field": "(\w+)"', spec_text))
+        computed = set(re.findall(r'"as": "(\w+)"', spec_text))
+        # The page numbers the rows, and labels refer to these numbers.
+        unknown = drawn - known - {*computed, ROW_NUMBER, "label"}
+        assert not unknown, f"{chart.id}: a field that no column has"
+        # A tooltip would show the computed value as that of the column.
+        assert not computed & {"place", "name"}, chart.id
 
 
 def data_of(spec: Any) -> list[Any]:
@@ -86,12 +92,11 @@ def data_of(spec: Any) -> list[Any]:
     return [d for inner in spec for d in data_of(inner)] if isinstance(spec, list) else []
 
 
-@pytest.mark.parametrize("chart", list(list_charts()), ids=lambda chart: chart.id)
-def test_spec_holds_no_figure_of_its_table(chart: Chart) -> None:
-    inline = [row for rows in chart.spec.get("datasets", {}).values() for row in rows]
-    assert all(row.keys() <= {ROW_NUMBER, "label", "dx", "dy"} for row in inline), (
-        "only places of labels, by the number of the row"
-    )
+def test_specs_hold_no_figure_of_their_table(charts: list[Chart]) -> None:
+    for chart in charts:
+        inline = [row for rows in chart.spec.get("datasets", {}).values() for row in rows]
+        # Only places of labels, by the number of the row.
+        assert all(row.keys() <= {ROW_NUMBER, "label", "dx", "dy"} for row in inline), chart.id
 
 
 def test_default_cap_has_no_label_where_the_lines_of_the_saving_chart_cross() -> None:

@@ -72,5 +72,5 @@ def test_node_shares_as_numbers_are_those_of_the_sentence() -> None:
 
 
 def test_committed_publications_state_170_to_312_w_beside_each_accelerator() -> None:
-    shares_w = describe_other_sources(collect([SUBMISSIONS]).papers).node_shares_w
+    shares_w = describe_other_sources(collect([SUBMISSIONS / "published"]).papers).node_shares_w
     assert (round(min(shares_w)), round(max(shares_w))) == (170, 312)

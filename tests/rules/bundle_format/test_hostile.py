@@ -6,6 +6,7 @@ end the round.
 """
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -68,12 +69,23 @@ small one."""
 
 
 @pytest.fixture(scope="module")
-def judged(hostile: Submissions, tmp_path_factory: pytest.TempPathFactory) -> Judged:
+def cache_environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Lets the second run of the command reuse the verdicts of the first."""
+    return {**os.environ, "XDG_CACHE_HOME": str(tmp_path_factory.mktemp("cache"))}
+
+
+@pytest.fixture(scope="module")
+def judged(
+    hostile: Submissions,
+    cache_environment: dict[str, str],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Judged:
     base = tmp_path_factory.mktemp("said")
     with (base / "out").open("wb") as out, (base / "err").open("wb") as err:
         checked = [sys.executable, "-m", "checker", "--format", "json", hostile.root]
         process = subprocess.run(
             [sys.executable, "-c", _MEASURED, base / "rss", *checked],
+            env=cache_environment,
             stdout=out,
             stderr=err,
             check=False,
@@ -110,9 +122,11 @@ def test_bombs_take_no_memory(judged: Judged) -> None:
     assert judged.max_rss_mib < 1024
 
 
-def test_text_cannot_steer_the_terminal(hostile: Submissions) -> None:
+def test_text_cannot_steer_the_terminal(
+    hostile: Submissions, judged: Judged, cache_environment: dict[str, str]
+) -> None:
     command = [sys.executable, "-m", "checker", hostile.root]
-    process = subprocess.run(command, capture_output=True, check=False)
+    process = subprocess.run(command, env=cache_environment, capture_output=True, check=False)
     output = process.stdout.decode()
     assert process.returncode == 1
     assert "\x1b" not in output

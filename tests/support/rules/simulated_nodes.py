@@ -3,6 +3,7 @@
 import gzip
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from support.committed_runs import find_workload_runs
@@ -68,6 +69,7 @@ class Place:
     error_s: float
 
 
+@cache
 def read_committed_traces() -> dict[str, list[Trace]]:
     """The traces of the accelerators of every measured run of a workload below submissions/."""
     traces_of = {}
