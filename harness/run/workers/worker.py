@@ -114,10 +114,8 @@ def _get_first_line(error: Exception) -> str:
 
 def run(plan: Plan, rank: int, local_rank: int, world_size: int, event_log: EventLog) -> None:
     """Build the workload and run its epochs. Raises whatever the implementation raises."""
-    uses_gpu, is_server = (
-        plan.machine.torch_device == "cuda",
-        plan.configuration.requests is not None,
-    )
+    uses_gpu = plan.machine.torch_device == "cuda"
+    is_server = plan.configuration.requests is not None
     # A server starts its own processes on the GPUs. This process must not occupy one.
     selects_gpu = uses_gpu and not is_server
     # Import torch only if it is needed, because that takes seconds.
@@ -130,11 +128,8 @@ def run(plan: Plan, rank: int, local_rank: int, world_size: int, event_log: Even
     device = f"cuda:{local_rank}" if uses_gpu else "cpu"
     started_ns = time.monotonic_ns()
     # A server uses all accelerators of the plan, any other process exactly one.
-    uuids = (
-        [accelerator.uuid for accelerator in plan.devices]
-        if is_server
-        else [find_accelerator(plan, local_rank)]
-    )
+    all_uuids = [accelerator.uuid for accelerator in plan.devices]
+    uuids = all_uuids if is_server else [find_accelerator(plan, local_rank)]
     built = build(plan, device, rank, world_size, uuids)
     ended_ns = time.monotonic_ns()
     event_log.write_event(
@@ -279,26 +274,27 @@ def serve(plan: Plan, built: Built, rank: int, event_log: EventLog, on_phase: On
 def build(plan: Plan, device: str, rank: int, world_size: int, uuids: Sequence[str]) -> Built:
     """Call the implementation that the plan names. Raises ValueError if its module has no such
     function."""
-    module, _, function = plan.configuration.implementation.partition(":")
+    configuration = plan.configuration
+    module, _, function = configuration.implementation.partition(":")
     job = Job(
-        plan.configuration.workload,
-        plan.configuration.variant,
-        plan.configuration.size,
-        plan.configuration.batch_size,
-        plan.configuration.seed,
+        configuration.workload,
+        configuration.variant,
+        configuration.size,
+        configuration.batch_size,
+        configuration.seed,
         device,
         rank,
         world_size,
         accelerators=len(uuids),
         uuids=tuple(uuids),
-        requests=plan.configuration.requests,
-        corpus=plan.configuration.corpus,
-        weights=plan.configuration.weights,
-        options=plan.configuration.options,
+        requests=configuration.requests,
+        corpus=configuration.corpus,
+        weights=configuration.weights,
+        options=configuration.options,
     )
     if not callable(build_function := getattr(importlib.import_module(module), function, None)):
         raise ValueError(
-            f"{plan.configuration.implementation}: the module {module} has no function {function}"
+            f"{configuration.implementation}: the module {module} has no function {function}"
         )
     built: Built = build_function(job)
     return built
