@@ -22,9 +22,18 @@ import csv
 import io
 import math
 import re
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Generic, Literal
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    Record = TypeVar("Record", default=Any)
+else:
+    from typing import TypeVar
+
+    Record = TypeVar("Record")
 
 from checker.printable import escape_all_but
 
@@ -48,24 +57,31 @@ _NARROW_BLANKS = frozenset(NO_BREAK)
 _BLANKS = _NARROW_BLANKS | {"\t", "\n"}
 
 
+Form = Literal["text", "truth", "date", "number", "count", "signed", "evidence", "findings"]
+
+
 @dataclass(frozen=True)
-class Column:
-    """A column. `about` is a sentence for its tooltip."""
+class Column(Generic[Record]):
+    """A column of a table of the page or of a data set."""
 
     key: str
-    title: str
+    title: str = ""
+    """The head on the page."""
     unit: str = ""
-    form: Literal["text", "date", "number", "count", "signed", "evidence", "findings"] = "text"
+    form: Form = "text"
     """A number has `digits` significant digits, a count no added decimals, a signed number two
     decimals. A date never breaks."""
     digits: int = 4
     about: str = ""
+    """The meaning, a phrase for the tooltip and the data dictionary."""
     interval: bool = False
     kinds: bool = False
     hidden: bool = False
     """The column is in downloads and charts but not in the HTML table."""
     note_key: str = ""
     """The key of another column, whose text stands below the value in the HTML table."""
+    read: Callable[[Record], Any] | None = None
+    """The value of a record, None if it is not known. An estimate or a figure fills all `keys`."""
 
     @property
     def label(self) -> str:
@@ -119,6 +135,9 @@ class ReportTable:
         # Round once, here. The page and its script then round the same values that a reader
         # downloads.
         rows = tuple({key: _normalize(row.get(key)) for key in keys} for row in self.rows)
+        # Charts are drawn in other processes, which readers cannot be sent to.
+        columns = tuple(replace(column, read=None) for column in self.columns)
+        object.__setattr__(self, "columns", columns)
         # The dataclass is frozen.
         object.__setattr__(self, "rows", rows)
 

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from reporting.quantities import describe_provenance
 from reporting.report_table import Column, ReportTable, Value
 from reporting.results_model import ResultRow
-from reporting.sections.cells import Cells, describe_provenance
+from reporting.sections.cells import Cells
 from rules.bundle import Bundle
 from rules.metrics.energy import MetricsError
 from rules.metrics.node.course import Course, compute_course

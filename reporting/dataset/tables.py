@@ -4,10 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reporting.dataset.columns import Column
+from reporting.dataset.columns import DTYPES
 from reporting.dataset.evidence import EPOCH_COLUMNS, FINDING_COLUMNS, SAMPLE_COLUMNS
 from reporting.dataset.results import FIGURE_COLUMNS
 from reporting.dataset.runs import RUN_COLUMNS
+from reporting.report_table import Column
 from rules import VERSION
 from rules.bundle_format.records import Json
 
@@ -70,10 +71,10 @@ def build_dictionary(row_counts: Mapping[str, int]) -> Json:
                 "rows": row_counts[table.name],
                 "columns": [
                     {
-                        "column": column.name,
-                        "dtype": column.dtype,
+                        "column": column.key,
+                        "dtype": DTYPES[column.form],
                         "unit": column.unit,
-                        "meaning": column.meaning,
+                        "meaning": column.about,
                     }
                     for column in table.columns
                 ],
@@ -92,5 +93,5 @@ def _format_table(table: Table) -> Iterator[str]:
     yield from (f"### {table.name}", "", table.meaning, "")
     yield from ("| column | dtype | unit | meaning |", "|---|---|---|---|")
     for column in table.columns:
-        yield f"| `{column.name}` | {column.dtype} | {column.unit} | {column.meaning} |"
+        yield f"| `{column.key}` | {DTYPES[column.form]} | {column.unit} | {column.about} |"
     yield ""

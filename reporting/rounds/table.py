@@ -1,5 +1,6 @@
 """The section of the page on changes since an earlier round: a sentence and a table."""
 
+from reporting.quantities import name_line, quantities, quantity
 from reporting.report_table import NO_BREAK, Column, ReportTable, format_signed
 from reporting.rounds.changes import FigureChange, RoundChanges, SettingChange
 from reporting.sections.cells import (
@@ -10,7 +11,6 @@ from reporting.sections.cells import (
     make_estimate_cells,
     make_figure_cells,
     make_mark_cells,
-    name_line,
     pluralize,
 )
 from reporting.sections.compare import (
@@ -42,10 +42,9 @@ def build_changes_table(changes: RoundChanges, link: BundleLink) -> ReportTable 
     if not cells:
         return None
     columns = add_mark_columns(
-        Column("line", "configuration"),
+        quantity("line"),
         Column("change", "change"),
-        Column("workload", "workload"),
-        Column("cap_w", "cap", "W per accelerator", "count"),
+        *quantities("workload", "cap_w"),
         *_make_difference_columns("rate", "throughput"),
         *_make_difference_columns("joules", "energy"),
         SHARED_BOARDS_COLUMN,
@@ -77,8 +76,7 @@ def build_change_counts_table(changes: RoundChanges) -> ReportTable | None:
     if not counts:
         return None
     columns = (
-        Column("system", "system"),
-        Column("workload", "workload"),
+        *quantities("system", "workload"),
         *(Column(change.replace(" ", "_"), change, "", "count") for change in counts),
     )
     cells: list[Cells] = [

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
+from reporting.quantities import quantity
 from reporting.report_table import Column, ReportTable
 from reporting.results_model import ResultRow
 from reporting.sections.cells import (
@@ -65,9 +66,9 @@ def build_tuned_table(
         return None
     rate, joules, _ = make_figure_columns(workload.item)
     columns = add_mark_columns(
-        Column("line", "configuration"),
+        quantity("line"),
         *RUN_COLUMNS,
-        Column("cap_w", "cap", "W per accelerator", "count"),
+        quantity("cap_w"),
         rate,
         Column("baseline_rate", "baseline throughput", rate.unit, "number", interval=True),
         Column("rate_percent", "throughput change", "%", "signed"),

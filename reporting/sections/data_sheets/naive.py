@@ -3,16 +3,10 @@
 from collections.abc import Sequence
 from statistics import fmean
 
+from reporting.quantities import name_line, quantities, quantity, read_cells
 from reporting.report_table import Column, ReportTable
 from reporting.results_model import ResultRow
-from reporting.sections.cells import (
-    IN_CHART,
-    BundleLink,
-    Cells,
-    add_mark_columns,
-    make_mark_cells,
-    name_line,
-)
+from reporting.sections.cells import IN_CHART, BundleLink, Cells, add_mark_columns, make_mark_cells
 from reporting.sections.compare import name_settings
 from reporting.sections.repeats import Setting, join_repeats
 
@@ -63,10 +57,9 @@ def build_naive_table(rows: Sequence[ResultRow], link: BundleLink) -> ReportTabl
         return None
     names, best_rows = _name_settings([row for *_, row in compared])
     columns = add_mark_columns(
-        Column("workload", "workload"),
-        Column("cap_w", "cap", "W per accelerator", "count"),
-        Column("power_w", "mean power", "W", "number"),
-        Column("mfu_percent", "MFU", "%", "number", 3),
+        *quantities("workload", "cap_w"),
+        quantity("power_w", unit="W"),
+        quantity("mfu_percent", kinds=False),
         Column(
             "achieved_tflops",
             "achieved",
@@ -76,7 +69,7 @@ def build_naive_table(rows: Sequence[ResultRow], link: BundleLink) -> ReportTabl
             about="FLOPs of the model per second: throughput \u00d7 FLOPs per item",
         ),
         Column("peak_tflops", "dense peak", "TFLOP/s per accelerator", "number"),
-        Column("precision", "precision", about="the dense peak is that of this precision"),
+        quantity("precision", about="the dense peak is that of this precision"),
         Column("highest_power_w", "highest power of the board", "W", "count"),
         _FACTOR,
         _ESTIMATE,
@@ -90,9 +83,7 @@ def build_naive_table(rows: Sequence[ResultRow], link: BundleLink) -> ReportTabl
     )
     cells: list[Cells] = [
         {
-            "workload": row.workload,
-            "power_w": row.mean_power_w.value if row.mean_power_w else None,
-            "mfu_percent": row.mfu.value * 100 if row.mfu else None,
+            **read_cells(columns, row),
             **_make_peak_cells(row),
             **make_naive_cells(row),
             **make_mark_cells(row, link),

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from reporting.paper import Paper, PublishedNode
+from reporting.quantities import PERCENTILES, quantity
 from reporting.report_table import Column, ReportTable
 from reporting.results_model import ResultRow
 from reporting.sections.cells import BundleLink, Cells
@@ -149,9 +150,9 @@ def build_whole_nodes_table(nodes: Sequence[NodePower]) -> ReportTable | None:
         Column("work", "workload"),
         Column("accelerators", "accelerators", "", "count", hidden=True),
         Column("mean_w", "mean", "W", "number", kinds=True),
-        Column("median_w", "median", "W", "number", kinds=True),
+        quantity("node_median_power_w", key="median_w", form="number", kinds=True),
         Column("p99_60s_w", "99th percentile of 60 s means", "W", "number", kinds=True),
-        Column("max_w", "maximum", "W", "number", kinds=True),
+        quantity("node_max_power_w", key="max_w", form="number", kinds=True),
         Column("rated_w", "rated power", "W", "count"),
         Column("max_percent", "maximum / rated power", "%", "number", 3),
         Column("source", "source", form="evidence"),
@@ -159,8 +160,8 @@ def build_whole_nodes_table(nodes: Sequence[NodePower]) -> ReportTable | None:
         *_HIDDEN,
         Column("line", "node and source", hidden=True),
         *(
-            Column(f"{percentile}_w", title, "W", "number", hidden=True)
-            for percentile, title in _PERCENTILES
+            Column(f"{percentile}_w", PERCENTILES[percentile], "W", "number", hidden=True)
+            for percentile in _SPREAD
         ),
     )
     cells = [
@@ -192,20 +193,14 @@ def build_whole_nodes_table(nodes: Sequence[NodePower]) -> ReportTable | None:
     return ReportTable("whole-nodes", "Power of whole nodes", columns, tuple(cells))
 
 
-_PERCENTILES = (
-    ("min", "minimum"),
-    ("p5", "5th percentile"),
-    ("p25", "25th percentile"),
-    ("p75", "75th percentile"),
-    ("p95", "95th percentile"),
-)
+_SPREAD = ("min", "p5", "p25", "p75", "p95")
 
 
 def _make_spread_cells(spread: PowerSpread | None) -> Cells:
     """The percentiles that publications do not state."""
     if spread is None:
         return {}
-    return {f"{name}_w": getattr(spread, f"{name}_w") for name, _ in _PERCENTILES}
+    return {f"{name}_w": getattr(spread, f"{name}_w") for name in _SPREAD}
 
 
 def build_rack_table(

@@ -259,9 +259,9 @@ UNITS = {
 def test_names_end_in_their_units() -> None:
     for table in TABLES:
         for column in table.columns:
-            ends = [end for end in UNITS if column.name.endswith(end)]
+            ends = [end for end in UNITS if column.key.endswith(end)]
             if ends:
-                assert column.unit == UNITS[max(ends, key=len)], column.name
+                assert column.unit == UNITS[max(ends, key=len)], column.key
 
 
 def test_page_names_all_public_names_of_a_round() -> None:
