@@ -197,18 +197,21 @@ def _format_csv_cell(value: Value) -> str:
     return repr(value)
 
 
+def round_significant(value: float, digits: int) -> float | int:
+    """`value` with so many significant digits, as an integer if it has no fraction, as JavaScript
+    writes it."""
+    rounded = float(f"{value:.{digits}g}")
+    # Integers of this size are exact in JavaScript too.
+    return int(rounded) if rounded.is_integer() and abs(rounded) < 1e15 else rounded
+
+
 def _normalize(value: Value) -> Value:
-    """Round a float to `_DIGITS`, and write it as an integer if it has no fraction, as
-    JavaScript does. NaN and infinity become None."""
+    """Round a float to `_DIGITS`. NaN and infinity become None."""
     if isinstance(value, str):
         return escape_invisible(value)
     if not isinstance(value, float):
         return value
-    if not math.isfinite(value):
-        return None
-    rounded = float(f"{value:.{_DIGITS}g}")
-    # Integers of this size are exact in JavaScript too.
-    return int(rounded) if rounded.is_integer() and abs(rounded) < 1e15 else rounded
+    return round_significant(value, _DIGITS) if math.isfinite(value) else None
 
 
 def escape_invisible(text: str) -> str:
@@ -240,13 +243,11 @@ def format_value(column: Column, row: TableRow) -> str:
         # A bound is an estimate: three digits are enough.
         case "bound":
             return f"≥{NO_BREAK}{format_number(value, 3)}"
-    match column.form:
-        case "count":
-            return format_number(value, 1)
-        case "signed":
-            return format_signed(value)
-        case _:
-            return format_number(value, column.digits)
+    return format_number(value, 1) if column.form == "count" else _format_plain(column, value)
+
+
+def _format_plain(column: Column, value: float) -> str:
+    return format_signed(value) if column.form == "signed" else format_number(value, column.digits)
 
 
 def format_interval(column: Column, row: TableRow) -> str:
@@ -256,11 +257,10 @@ def format_interval(column: Column, row: TableRow) -> str:
     low, high, n = (row.get(f"{column.key}_{suffix}") for suffix in ("low", "high", "n"))
     if not isinstance(low, float | int) or not isinstance(high, float | int):
         return ""
-    is_signed = column.form == "signed"
-    ends = (format_signed(e) if is_signed else format_number(e, column.digits) for e in (low, high))
     # Between numbers with a sign, a dash would look like a minus.
-    dash = " to " if is_signed or low < 0 else "\u2013"
-    return f"{dash.join(ends)}, n{NO_BREAK}={NO_BREAK}{n}"
+    dash = " to " if column.form == "signed" or low < 0 else "\u2013"
+    ends = dash.join(_format_plain(column, end) for end in (low, high))
+    return f"{ends}, n{NO_BREAK}={NO_BREAK}{n}"
 
 
 def find_doubt(column: Column, row: TableRow) -> str | None:
@@ -279,14 +279,24 @@ def format_number(value: float, digits: int = 4) -> str:
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
     decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    return format_fixed(value, decimals)
+
+
+def format_fixed(value: float, decimals: int) -> str:
+    """`value` with so many decimals and grouped thousands."""
     # U+2212 is the typographic minus sign; a hyphen is too short.
     return f"{value:,.{decimals}f}".replace(",", NO_BREAK).replace("-", "\u2212")
+
+
+def format_half_width(text: str, ci95: tuple[float, float]) -> str:
+    """Half of an interval with the decimals of the value, which is formatted as `text`."""
+    return format_fixed((ci95[1] - ci95[0]) / 2, len(text.partition(".")[2]))
 
 
 def format_signed(value: float) -> str:
     """`value` with two decimals and a true minus sign; zero has no sign."""
     # Adding zero turns -0.0 into 0.0.
-    return f"{round(value, 2) + 0.0:.2f}".replace("-", "\u2212")
+    return format_fixed(round(value, 2) + 0.0, 2)
 
 
 def to_markdown(table: ReportTable) -> str:

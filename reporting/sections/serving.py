@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from reporting.quantities import LATENCIES, quantities, quantity, read_cells
-from reporting.report_table import Column, ReportTable
+from reporting.report_table import Column, ReportTable, format_fixed
 from reporting.results_model import ResultRow
 from reporting.sections.cells import (
     BundleLink,
@@ -61,7 +61,7 @@ _SERVED_COLUMNS = (
 def _describe_load(row: ResultRow) -> str:
     requests = row.run.requests
     assert requests is not None
-    in_flight_limit = f"{requests.concurrency:,} in flight".replace(",", "\u202f")
+    in_flight_limit = f"{format_fixed(requests.concurrency, 0)} in flight"
     rate = requests.rate_per_s
     return (
         f"closed loop, {in_flight_limit}"

@@ -4,7 +4,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from reporting.report_table import NO_BREAK, Column, escape_invisible, format_number, format_value
+from reporting.report_table import (
+    NO_BREAK,
+    Column,
+    escape_invisible,
+    format_half_width,
+    format_number,
+    format_value,
+)
 from reporting.results_model import Figure, ResultRow
 from reporting.sections.cells import name_load, name_setting
 from rules.workloads import Workload, pluralize_item
@@ -42,9 +49,7 @@ def format_amount(figure: Figure, unit: str) -> Amount:
     value = format_value(_NUMBER, {"value": figure.value, "value_kind": figure.kind})
     if figure.ci95 is None:
         return Amount(value, unit, "")
-    decimals = len(value.partition(".")[2])
-    half_width = f"{(figure.ci95[1] - figure.ci95[0]) / 2:.{decimals}f}"
-    return Amount(value, unit, half_width)
+    return Amount(value, unit, format_half_width(value, figure.ci95))
 
 
 def format_value_with_unit(value: float, unit: str) -> str:
