@@ -12,6 +12,7 @@ from reporting.dataset.results import MARK_COLUMNS, read_bundle_name
 from reporting.quantities import quantity, read_cells
 from reporting.report_table import Column, Form, escape_invisible
 from reporting.results_model import ResultRow
+from reporting.traces import SCORED
 from rules.bundle import Bundle
 from rules.bundle_format.records import NO_STAMP, REQUIRED_COLUMNS, STAMP_COLUMNS, TEXT_COLUMNS
 from rules.bundle_format.table import Ints
@@ -44,12 +45,7 @@ EPOCH_COLUMNS: tuple[Column[EpochRecord], ...] = (
     Column(
         "epoch", form="count", about="number of the epoch, from 0", read=lambda r: r.epoch.epoch
     ),
-    Column(
-        "scored",
-        form="truth",
-        about="whether the epoch counts; the first is discarded",
-        read=lambda r: r.epoch.scored,
-    ),
+    replace(SCORED, form="truth", read=lambda r: r.epoch.scored),
     Column(
         "items",
         unit="items",

@@ -146,27 +146,22 @@ def build_node_gain_table(
         Column("line", "sweep"),
         quantity("cap_w"),
         quantity("node_joules_per_item", unit=f"J/{workload.item}", interval=False),
-        Column("node_energy_gain_percent", "node energy gain", "%", "signed", interval=True),
-        Column(
-            "energy_gain_percent",
-            "energy gain of the accelerators",
-            "%",
-            "signed",
-            interval=True,
-        ),
-        Column(
-            "node_gain_minus_extra_time_points",
-            "node gain \u2212 extra time",
-            "points",
-            "signed",
-            interval=True,
-        ),
-        Column(
-            "gain_minus_extra_time_points",
-            "gain \u2212 extra time of the accelerators",
-            "points",
-            "signed",
-            interval=True,
+        *(
+            Column(key, title, unit, "signed", interval=True)
+            for key, title, unit in (
+                ("node_energy_gain_percent", "node energy gain", "%"),
+                ("energy_gain_percent", "energy gain of the accelerators", "%"),
+                (
+                    "node_gain_minus_extra_time_points",
+                    "node gain \u2212 extra time",
+                    "points",
+                ),
+                (
+                    "gain_minus_extra_time_points",
+                    "gain \u2212 extra time of the accelerators",
+                    "points",
+                ),
+            )
         ),
         *(column for column in FACET_COLUMNS if column.key not in ("cap_w", "scope")),
     )

@@ -163,7 +163,7 @@ def test_values_are_those_that_each_result_states(frames: dict[str, pd.DataFrame
             stated = result
             for key in keys:
                 stated = (stated or {}).get(key)
-            # The harness of earlier rule books estimated energy by another interpolation.
+            # Before rule book 1.5.0, stated figures were means of epochs, not ratios of sums.
             assert simplify(row[name]) == pytest.approx(stated, rel=5e-4), (path, name)
 
 
