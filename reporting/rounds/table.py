@@ -7,9 +7,7 @@ from reporting.sections.cells import (
     BundleLink,
     Cells,
     add_mark_columns,
-    drop_kind,
     make_estimate_cells,
-    make_figure_cells,
     make_mark_cells,
     pluralize,
 )
@@ -147,12 +145,10 @@ def _make_side_cells(suffix: str, setting: Setting | None) -> Cells:
     """The figures of one of the two rounds."""
     if setting is None:
         return {}
-    return drop_kind(
-        {
-            **make_figure_cells(f"rate_{suffix}", setting.mean.items_per_s_per_accelerator),
-            **make_figure_cells(f"joules_{suffix}", setting.mean.joules_per_item),
-        }
-    )
+    return {
+        **make_estimate_cells(f"rate_{suffix}", setting.mean.items_per_s_per_accelerator),
+        **make_estimate_cells(f"joules_{suffix}", setting.mean.joules_per_item),
+    }
 
 
 def _make_change_cells(prefix: str, change: FigureChange | None) -> Cells:

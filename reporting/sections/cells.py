@@ -175,26 +175,19 @@ def list_boards(row: ResultRow) -> str:
     )
 
 
-def make_figure_cells(key: str, value: Figure | None) -> Cells:
+def make_figure_cells(key: str, figure: Figure | None) -> Cells:
     """The cells of a column with interval and kind."""
-    if value is None:
-        return {key: None}
-    low, high = value.ci95 or (None, None)
-    return {
-        key: value.value,
-        f"{key}_low": low,
-        f"{key}_high": high,
-        f"{key}_n": value.n,
-        f"{key}_kind": value.kind,
-    }
+    kind = {} if figure is None else {f"{key}_kind": figure.kind}
+    return make_estimate_cells(key, figure) | kind
 
 
-def make_estimate_cells(key: str, estimate: Estimate | None) -> Cells:
+def make_estimate_cells(key: str, estimate: Estimate | Figure | None) -> Cells:
     """The cells of a column with an interval."""
     if estimate is None:
         return {key: None}
+    value = estimate.value if isinstance(estimate, Figure) else estimate.mean
     low, high = estimate.ci95 or (None, None)
-    return {key: estimate.mean, f"{key}_low": low, f"{key}_high": high, f"{key}_n": estimate.n}
+    return {key: value, f"{key}_low": low, f"{key}_high": high, f"{key}_n": estimate.n}
 
 
 def make_figure_columns(item: str) -> tuple[Column, Column, Column]:
@@ -205,10 +198,6 @@ def make_figure_columns(item: str) -> tuple[Column, Column, Column]:
         quantity("joules_per_item", unit=f"J/{item}", about=about),
         quantity("items_per_joule", unit=f"{item}s/J", about=about),
     )
-
-
-def drop_kind(cells: Cells) -> Cells:
-    return {key: value for key, value in cells.items() if not key.endswith("_kind")}
 
 
 def pluralize(count: int, noun: str) -> str:

@@ -10,8 +10,7 @@ from reporting.sections.cells import (
     BundleLink,
     Cells,
     add_mark_columns,
-    drop_kind,
-    make_figure_cells,
+    make_estimate_cells,
     make_figure_columns,
 )
 from reporting.sections.compare import (
@@ -110,5 +109,5 @@ def _make_tuned_cells(
         ("baseline_rate", baseline.mean.items_per_s_per_accelerator),
         ("baseline_joules", baseline.mean.joules_per_item),
     ):
-        cells |= drop_kind(make_figure_cells(key, value))
+        cells |= make_estimate_cells(key, value)
     return cells | make_limit_cells(spread, RATE, setting.mean.model)

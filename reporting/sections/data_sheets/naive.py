@@ -6,7 +6,14 @@ from statistics import fmean
 from reporting.quantities import name_line, quantities, quantity, read_cells
 from reporting.report_table import Column, ReportTable
 from reporting.results_model import ResultRow
-from reporting.sections.cells import IN_CHART, BundleLink, Cells, add_mark_columns, make_mark_cells
+from reporting.sections.cells import (
+    IN_CHART,
+    BundleLink,
+    Cells,
+    add_mark_columns,
+    make_estimate_cells,
+    make_mark_cells,
+)
 from reporting.sections.compare import name_settings
 from reporting.sections.repeats import Setting, join_repeats
 
@@ -33,13 +40,8 @@ def make_naive_cells(row: ResultRow) -> Cells:
     """The cells of `NAIVE_COLUMNS`; none if a run has no energy or no MFU."""
     if row.naive is None:
         return {}
-    factor = row.naive.factor
-    low, high = factor.ci95 or (None, None)
     return {
-        "over_naive": factor.mean,
-        "over_naive_low": low,
-        "over_naive_high": high,
-        "over_naive_n": factor.n,
+        **make_estimate_cells("over_naive", row.naive.factor),
         "naive_estimate": row.naive.denominator,
     }
 

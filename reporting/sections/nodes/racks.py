@@ -171,14 +171,8 @@ def build_whole_nodes_table(nodes: Sequence[NodePower]) -> ReportTable | None:
             "line": f"{node.source} \u00b7 {node.name}",
             "work": node.work,
             "accelerators": node.accelerators,
-            "mean_w": node.mean_w,
-            "mean_w_kind": node.kind,
-            "median_w": node.median_w,
-            "median_w_kind": node.kind,
-            "p99_60s_w": node.p99_60s_w,
-            "p99_60s_w_kind": node.kind,
-            "max_w": node.max_w,
-            "max_w_kind": node.kind,
+            **{key: getattr(node, key) for key in _POWERS},
+            **{f"{key}_kind": node.kind for key in _POWERS},
             "rated_w": node.rated_w,
             # `relative_percent` is the difference from 100 %.
             "max_percent": comparison.relative_percent(node.max_w, node.rated_w) + 100
@@ -193,6 +187,7 @@ def build_whole_nodes_table(nodes: Sequence[NodePower]) -> ReportTable | None:
     return ReportTable("whole-nodes", "Power of whole nodes", columns, tuple(cells))
 
 
+_POWERS = ("mean_w", "median_w", "p99_60s_w", "max_w")
 _SPREAD = ("min", "p5", "p25", "p75", "p95")
 
 
