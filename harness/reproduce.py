@@ -21,6 +21,7 @@ from rules.declarations.system import SystemDeclaration
 from rules.finding import Severity
 from rules.protocol import CURRENT
 from rules.rule import STUDY_STANDING
+from rules.settings import SETTINGS
 from rules.summaries.bundle_summary import Challenge
 from rules.views import AnyBundle
 from rules.workloads import workloads
@@ -46,7 +47,7 @@ def make_reproduction_request(
         seed = newest.seed
         click.echo(f"seed {seed} of the challenge by {newest.issued_by}", err=True)
     run = original.run
-    settings, requests = run.settings, run.settings.requests
+    settings = run.settings
     if settings.nodes > 1 and options["head"] is None:
         raise PlanError(
             f"{bundle} ran on {settings.nodes} nodes; start this command on each of them, with "
@@ -59,12 +60,10 @@ def make_reproduction_request(
         run.workload,
         {
             **options,
-            "variant": run.implementation.variant,
+            **{s.key: s.read(run) for s in SETTINGS if s.is_repeated},
             "batch": str(settings.batch_size),
             "gpus": settings.accelerators // settings.nodes,
             "nodes": settings.nodes,
-            "cap_w": run.power.cap_w,
-            "sm_clock_mhz": run.power.sm_clock_mhz,
             "smoke": run.size == "smoke" and run.implementation.name != SIMULATED_WORK,
             "meter": meter,
             "simulate": None,
@@ -72,9 +71,6 @@ def make_reproduction_request(
             "seed": settings.seed if seed is None else seed,
             "implementation": _find_own_implementation(run),
             "options": tuple(f"{key}={value}" for key, value in (settings.options or {}).items()),
-            "prompt_tokens": requests.prompt_tokens if requests else None,
-            "output_tokens": requests.output_tokens if requests else None,
-            "rate_per_s": requests.rate_per_s if requests else None,
             "host_load": settings.host_load is not None,
             "original": original,
         },

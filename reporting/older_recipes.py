@@ -9,7 +9,6 @@ from dataclasses import replace
 
 from reporting.results_model import ResultRow
 from reporting.run_record import Provenance
-from rules.run_summary import CONFIGURATION_NAMES
 
 Key = tuple[object, ...]
 
@@ -36,9 +35,8 @@ def _mark(row: ResultRow, newest: dict[Key, Provenance]) -> ResultRow:
 
 def _make_key(row: ResultRow, provenance: Provenance) -> Key:
     """Cap and configuration without the recipe."""
-    directory, system, *settings = provenance.run.kind
-    named = zip(CONFIGURATION_NAMES, settings, strict=True)
-    return row.cap_w, directory, system, *(value for name, value in named if name != "recipe")
+    directory, system, configuration = provenance.run.kind
+    return row.cap_w, directory, system, configuration.without(["recipe"])
 
 
 def _read_start(provenance: Provenance) -> str:

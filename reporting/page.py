@@ -36,6 +36,7 @@ from reporting.report_table import (
     to_markdown,
     to_record,
 )
+from reporting.results_model import ResultRow
 from reporting.rounds.earlier import EarlierRound
 from reporting.rounds.table import describe_changes
 from reporting.sections.cells import BundleLink
@@ -48,6 +49,7 @@ from rules.metrics.figures import student_t95, student_t99
 from rules.metrics.node.racks import TOLERANCE_W
 from rules.metrics.uncertainty.between_runs import RunSpread
 from rules.metrics.uncertainty.repeats import Component
+from rules.settings import SHOWN_SETTINGS
 
 FORMAT = "wattmark-report/1"
 """The format of report.json."""
@@ -125,6 +127,7 @@ def render_page(page: PageModel, output: Path, now: datetime, drawing: Drawing) 
         unshown=describe_unshown(page.collected.unshown),
         passed_count=len(page.collected.list_passed_findings()),
         local_label=page.collected.local_label,
+        setting_choices=_list_setting_choices(page.collected.all_rows),
         link=make_linker(output),
         study_page=quote(name_study_page(output).name)
         if page.collected.has_study_results
@@ -132,6 +135,15 @@ def render_page(page: PageModel, output: Path, now: datetime, drawing: Drawing) 
         trends_page=quote(name_trends_page(output).name) if page.collected.trends else None,
         format_finding=format_finding,
         describe_changes=describe_changes,
+    )
+
+
+def _list_setting_choices(rows: Sequence[ResultRow]) -> tuple[tuple[str, str, str, str], ...]:
+    """The fields of the control bar for `SHOWN_SETTINGS`: name, key, label and unit."""
+    return tuple(
+        (display.choice, setting.key, display.choice_head, setting.unit)
+        for setting, display in SHOWN_SETTINGS
+        if display.is_permanent or any(row.settings.get(setting.key) is not None for row in rows)
     )
 
 

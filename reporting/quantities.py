@@ -16,6 +16,7 @@ from reporting.results_model import Figure, ResultRow, name_submitted_line
 from rules.metrics.figures import Estimate, ServingFigures
 from rules.metrics.node.figures import NodeHeadline
 from rules.metrics.uncertainty.systematic import SENSOR_ACCURACY, compute_sensor_term
+from rules.settings import SHOWN_SETTINGS
 
 Quantity = Column[ResultRow]
 
@@ -37,6 +38,14 @@ _TIMES = {
     "latency_s": "request latency",
 }
 _RANKS = {"p50": "median", "p95": "95th percentile of the", "p99": "99th percentile of the"}
+SETTING_KEYS = tuple(setting.key for setting, _ in SHOWN_SETTINGS)
+_FORMS: dict[str, Form] = {
+    "text": "text",
+    "integer": "count",
+    "number": "number",
+    "truth": "truth",
+}
+"""The form of a column by the type of a setting."""
 LATENCIES = tuple(f"{name}_{rank}" for name in _TIMES for rank in _RANKS)
 
 
@@ -99,6 +108,10 @@ def format_accelerators(row: ResultRow) -> str:
     return f"{row.accelerator} \u00d7 {row.count}" if row.count else row.accelerator
 
 
+def _read_setting(row: ResultRow, key: str) -> Any:
+    return row.settings.get(key)
+
+
 def _find_serving(row: ResultRow) -> ServingFigures | None:
     return row.provenance.run.serving if row.provenance else None
 
@@ -152,8 +165,11 @@ def _define(
     digits: int = 4,
     interval: bool = False,
     kinds: bool = False,
+    optional: bool = False,
 ) -> Quantity:
-    return Column(key, title, unit, form, digits, about, interval, kinds, read=read)
+    return Column(
+        key, title, unit, form, digits, about, interval, kinds, optional=optional, read=read
+    )
 
 
 # One line for name, head and unit, one for the meaning.
@@ -226,8 +242,9 @@ _QUANTITIES: tuple[Quantity, ...] = (
         "samples in a batch of a rank; for serving, requests in flight"),
     _define("cap_w", "cap", "W per accelerator", "count", lambda row: row.cap_w,
         "requested power cap per accelerator"),
-    _define("sm_clock_mhz", "locked SM clock", "MHz", "count", lambda row: row.sm_clock_mhz,
-        "SM clock at which the run locked every accelerator; empty if it locked none"),
+    *(_define(s.key, d.head, s.unit, _FORMS[s.type], partial(_read_setting, key=s.key), d.meaning,
+        optional=not d.is_permanent)
+        for s, d in SHOWN_SETTINGS),
     _define("concurrency", "in flight", "requests", "count",
         lambda row: (requests := row.run.requests) and requests.concurrency,
         "requests in flight of serving"),

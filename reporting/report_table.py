@@ -78,6 +78,8 @@ class Column(Generic[Record]):
     kinds: bool = False
     hidden: bool = False
     """The column is in downloads and charts but not in the HTML table."""
+    optional: bool = False
+    """The column is left out of a table none of whose rows has a value."""
     note_key: str = ""
     """The key of another column, whose text stands below the value in the HTML table."""
     read: Callable[[Record], Any] | None = None
@@ -119,13 +121,18 @@ class ReportTable:
     The page can draw them, so axes and labels of charts have room for them."""
 
     def __post_init__(self) -> None:
+        optional = [column.key for column in self.columns if column.optional]
+        absent = {key for key in optional if all(row.get(key) is None for row in self.rows)}
+        columns = tuple(column for column in self.columns if column.key not in absent)
+        # The dataclass is frozen.
+        object.__setattr__(self, "columns", columns)
         keys = self.keys
         # Two columns with one key would overwrite each other in a row. These are errors of the
         # program.
         if len(set(keys)) != len(keys):
             raise ValueError(f"table {self.id}: two columns have one key")
         for row in self.rows:
-            if unknown_keys := row.keys() - set(keys):
+            if unknown_keys := row.keys() - {*keys, *absent}:
                 raise ValueError(
                     f"table {self.id}: a row has keys that no column has: {sorted(unknown_keys)}"
                 )

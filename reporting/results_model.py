@@ -1,9 +1,9 @@
 """The results of the report: one `ResultRow` per accepted bundle and one per published figure."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from checker.directory_names import fold_name
 from checker.verdict import Verdict
@@ -16,6 +16,7 @@ from rules.metrics import run as metrics
 from rules.metrics.figures import Estimate
 from rules.metrics.power.profile import with_node_overhead
 from rules.protocol import PROTOCOLS
+from rules.settings import SHOWN_SETTINGS
 from rules.studies.metrics.naive import RunComparison, compare_run_with_naive, estimate_by_board
 from rules.workloads import workloads
 
@@ -85,8 +86,8 @@ class ResultRow:
     variant: str | None = None
     precision: str | None = None
     batch_size: int | None = None
-    sm_clock_mhz: int | None = None
-    """The SM clock at which the run locked every accelerator; None if it locked none."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """The values of `SHOWN_SETTINGS` by key; empty for a published figure."""
     limits_w: tuple[float, ...] = ()
     """The power limits that were read back, each once."""
     mean_power_w: Figure | None = None
@@ -205,7 +206,7 @@ def build_submitted_row(run: RunRecord, verdict: Verdict) -> ResultRow:
         variant=declaration.implementation.variant,
         precision=precision,
         batch_size=declaration.settings.batch_size,
-        sm_clock_mhz=declaration.power.sm_clock_mhz,
+        settings={setting.key: setting.read(declaration) for setting, _ in SHOWN_SETTINGS},
         cap_w=declaration.power.cap_w,
         limits_w=run.limits_w,
         mean_power_w=_make_figure(headline.mean_power_w_per_accelerator),
@@ -320,8 +321,15 @@ def _fold_system(name: str) -> str:
 def name_submitted_line(row: ResultRow) -> str:
     """The configuration that all caps of a submitted line share."""
     precision = "" if row.precision == row.variant else f" {row.precision}"
-    clock = "" if row.sm_clock_mhz is None else f" · {row.sm_clock_mhz} MHz"
-    return f"{row.system}{format_accelerator_count(row)} · {row.variant}{precision}{clock}"
+    settings = "".join(f" · {value} {unit}" for value, unit in list_stated_settings(row))
+    return f"{row.system}{format_accelerator_count(row)} · {row.variant}{precision}{settings}"
+
+
+def list_stated_settings(row: ResultRow) -> Iterator[tuple[Any, str]]:
+    """The values of `SHOWN_SETTINGS` that a run states, with their units."""
+    for setting, _ in SHOWN_SETTINGS:
+        if (value := row.settings.get(setting.key)) is not None:
+            yield value, setting.unit
 
 
 def format_accelerator_count(row: ResultRow) -> str:

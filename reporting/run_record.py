@@ -34,7 +34,7 @@ from rules.metrics.uncertainty.within_run import (
     describe_epochs,
     describe_node_epochs,
 )
-from rules.run_summary import submission_key
+from rules.run_summary import SubmissionKey, submission_key
 from rules.workloads import workloads
 
 
@@ -59,7 +59,7 @@ class RunRecord:
     """The documents of an accepted bundle without their epochs, and the recomputed figures."""
 
     path: Path
-    kind: tuple[object, ...]
+    kind: SubmissionKey
     """What all runs of one sweep have in common (`rules.run_summary.submission_key`)."""
     accelerators: tuple[Accelerator, ...]
     """The accelerators that belong to a rank, in the order of system.json."""

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from rules.declarations.run import SweepLabel
 from rules.run_summary import RunSummary
+from rules.settings import ConfigurationKey
 
 NEAR_CAP = 0.05
 """Caps that differ by at most this share are compared between centers. A cap that is a little lower
@@ -31,7 +32,7 @@ def pair_with_other_centers(
     If the LOG lists some of the runs of other centers, only these are returned: centers that agree
     on a claim could otherwise vouch for each other, or outvote an honest run.
     """
-    groups_by_setting: dict[tuple[object, ...], dict[tuple[float, str], list[RunSummary]]] = {}
+    groups_by_setting: dict[ConfigurationKey, dict[tuple[float, str], list[RunSummary]]] = {}
     for run in runs:
         # Open runs may use other software and another input. A board that exceeds its cap has the
         # figures of another cap.

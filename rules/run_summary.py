@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from rules.metrics.power.clock_limit import has_known_ceilings
 from rules.metrics.power.series import Series
 from rules.metrics.run import mean_clocks
 from rules.metrics.sweeps.points import is_cap_enforced
+from rules.settings import SETTINGS, ConfigurationKey, make_key
 from rules.summaries.bundle_summary import BundleSummary, Summary, find_center, parse_date
 
 RECIPE_SETTINGS = ("fp8_linear", "group_norm", "kernel_tuning")
@@ -37,16 +38,13 @@ class RunSummary(BundleSummary):
 
     reproduces: OriginalRun | None
     """The run that this one repeats; None if it is no reproduction."""
-    setting: tuple[object, ...]
-    """Equal for runs of any center that may be compared: boards, protocol, standing, workload,
-    size, variant, precision."""
+    configuration: ConfigurationKey
+    setting: ConfigurationKey
+    """The part of it in which runs of any center that are compared agree."""
     workload: str
     size: str
     board_names: tuple[str, ...]
     """The names of the boards that worked, as the driver reports them, without duplicates."""
-    comparison_key: tuple[object, ...]
-    """Equal for runs of one center that differ in their cap only: center, setting, and the rest of
-    the configuration. It has neither directory nor system name, because both are free to choose."""
     batch_size: int
     cap_w: float | None
     capped_share: float | None
@@ -88,6 +86,12 @@ class RunSummary(BundleSummary):
     epoch_losses: tuple[float, ...]
     """The finite losses at the end of the scored epochs, in their order."""
 
+    @property
+    def comparison_key(self) -> tuple[str, ConfigurationKey]:
+        """Equal for runs of one center that differ in their cap only. It has neither directory nor
+        system name, because both are free to choose."""
+        return self.center, self.configuration
+
 
 def summarize(
     bundle: Bundle, signer: str | None = None, manifest_sha256: str = "", salt: int = 0
@@ -98,18 +102,18 @@ def summarize(
         return None
     run, figures = bundle.declaration, bundle.figures
     center = find_center(bundle.path, signer)
-    setting, configuration = read_configuration(bundle)
+    configuration = read_configuration(bundle)
     return RunSummary(
         path=bundle.path,
         center=center,
         signer=signer,
         manifest_sha256=manifest_sha256,
         reproduces=run.reproduces,
-        setting=setting,
+        configuration=configuration,
+        setting=configuration.without(s.name for s in SETTINGS if not s.is_work),
         workload=run.workload,
         size=run.size,
         board_names=tuple(sorted({accelerator.name for accelerator in _list_working(bundle)})),
-        comparison_key=(center, *setting, *configuration),
         batch_size=bundle.settings.batch_size,
         cap_w=bundle.cap_w,
         capped_share=_capped_share(bundle, bundle.series),
@@ -150,98 +154,48 @@ def attribute(summary: Summary, path: Path, signer: str | None, manifest_sha256:
     """The summary as it is of a bundle with the same evidence in the directory `path`, with this
     signer and manifest."""
     center = find_center(path, signer)
-    changes: dict[str, Any] = {}
-    if isinstance(summary, RunSummary):
-        changes["comparison_key"] = (center, *summary.comparison_key[1:])
     return replace(
-        summary,
-        path=path,
-        center=center,
-        signer=signer,
-        manifest_sha256=manifest_sha256,
-        **changes,
+        summary, path=path, center=center, signer=signer, manifest_sha256=manifest_sha256
     )
 
 
-CONFIGURATION_NAMES = (
-    "boards",
-    "protocol",
-    "standing",
-    "workload",
-    "size",
-    "variant",
-    "precision",
-    "implementation",
-    "implementation sha256",
-    "recipe",
-    "batch size",
-    "nodes",
-    "input",
-    "weights",
-    "corpus sha256",
-    "options",
-    "host load",
-    "SM clock in MHz",
-    "prompt tokens",
-    "output tokens",
-    "request rate",
-    "uniform lengths",
-)
-"""What the entries of `read_configuration` are, in their order."""
+class SubmissionKey(NamedTuple):
+    """Equal for runs of one submission that differ in their cap only."""
+
+    directory: Path
+    system: str
+    configuration: ConfigurationKey
 
 
-def submission_key(bundle: Bundle) -> tuple[object, ...]:
-    """Equal for runs of one submission that differ in their cap only: directory, system name, and
-    configuration. Hashable."""
-    setting, configuration = read_configuration(bundle)
-    return (bundle.path.parent, bundle.system_declaration.name, *setting, *configuration)
+def submission_key(bundle: Bundle) -> SubmissionKey:
+    """What a run has in common with those that differ from it in their cap only."""
+    name = bundle.system_declaration.name
+    return SubmissionKey(bundle.path.parent, name, read_configuration(bundle))
 
 
 def input_key(run: RunSummary) -> tuple[object, ...]:
     """Equal for runs of any center with equal configuration, seed and number of resident batches.
     They have the same input and, apart from rounding, the same first losses."""
-    return (*run.comparison_key[1:], run.seed, run.resident_batches)
+    return run.configuration, run.seed, run.resident_batches
 
 
-def read_configuration(bundle: Bundle) -> tuple[tuple[object, ...], tuple[object, ...]]:
-    """What ran on how many boards of which kind (`RunSummary.setting`), and the other settings that
-    decide performance. Seed, length of an epoch and the UUIDs of the boards are not part of it."""
-    run, implementation, settings = bundle.declaration, bundle.implementation, bundle.settings
-    boards = sorted(accelerator.name for accelerator in _list_working(bundle))
-    requests = settings.requests
-    setting = (
-        tuple(boards),
-        bundle.protocol.comparable_with,
-        bundle.standing,
-        run.workload,
-        run.size,
-        implementation.variant,
-        implementation.precision,
-    )
-    return setting, (
-        implementation.name,
-        implementation.sha256,
-        _describe_recipe(implementation.settings),
-        settings.batch_size,
-        settings.nodes,
-        settings.input,
-        settings.weights,
-        settings.corpus_sha256,
-        tuple(sorted((settings.options or {}).items())),
+def read_configuration(bundle: Bundle) -> ConfigurationKey:
+    """What decides the performance of a run. Seed, length of an epoch and the UUIDs of the boards
+    are not part of it."""
+    settings = bundle.settings
+    computed = {
+        # By UUID in result.json; their names are in system.json.
+        "boards": tuple(sorted(accelerator.name for accelerator in _list_working(bundle))),
+        # Runs of some versions are compared with each other.
+        "protocol": bundle.protocol.comparable_with,
+        # The check may give a run another one than it declares.
+        "standing": bundle.standing,
+        # Of all settings of an implementation, only these tell its versions apart.
+        "recipe": _describe_recipe(bundle.implementation.settings),
         # Without the version of the program.
-        settings.host_load and settings.host_load.partition(" ")[0],
-        run.power.sm_clock_mhz,
-        *(
-            (
-                requests.prompt_tokens,
-                requests.output_tokens,
-                requests.rate_per_s,
-                requests.uniform,
-            )
-            if requests
-            else (None, None, None, None)
-        ),
-    )
+        "host load": settings.host_load and settings.host_load.partition(" ")[0],
+    }
+    return make_key(bundle.declaration, computed)
 
 
 def _list_working(bundle: Bundle) -> list[Accelerator]:
@@ -323,27 +277,4 @@ def find_reproductions(
 
 def list_configuration(run: RunSummary) -> list[tuple[str, object]]:
     """What a reproduction has in common with its original, each with its name."""
-    # The first entry of the key is the center.
-    names_and_values = zip(CONFIGURATION_NAMES, run.comparison_key[1:], strict=True)
-    return [("cap in W", run.cap_w), *names_and_values]
-
-
-AXIS_SETTINGS = {
-    "cap": ("cap in W",),
-    "sm-clock": ("SM clock in MHz",),
-    "batch": ("batch size",),
-    "concurrency": ("batch size",),
-    # Some variants are for the open division only.
-    "variant": ("variant", "precision", "recipe", "standing"),
-    "precision": ("variant", "precision", "recipe", "standing"),
-    "gpus": ("boards",),
-}
-"""The entries of `list_configuration` that differ between the runs of a sweep, by its axis."""
-
-
-def list_axis_settings(axes: Iterable[str], serves_default: bool) -> set[str]:
-    """The entries of `list_configuration` that differ between the runs of a sweep over these axes.
-    `serves_default` says whether the runs are of a server with its default number of requests in
-    flight, which is proportional to the accelerators."""
-    names = {name for axis in axes for name in AXIS_SETTINGS.get(axis, ())}
-    return names | {"batch size"} if serves_default and "gpus" in axes else names
+    return [("cap in W", run.cap_w), *run.configuration.items()]

@@ -21,7 +21,7 @@ from rules.bundle_format.records import Evidence
 from rules.metrics.figures import Estimate, Headline, Percentiles, RunFigures
 from rules.metrics.run import as_defined, mean_clocks
 from rules.metrics.uncertainty.within_run import describe_epochs
-from rules.run_summary import CONFIGURATION_NAMES, read_configuration
+from rules.run_summary import read_configuration
 from rules.workloads import workloads
 
 NONE = "\N{EN DASH}"
@@ -47,8 +47,7 @@ class CommittedRun:
     @cached_property
     def configuration(self) -> dict[str, object]:
         """What decides the performance of the run, by name."""
-        setting, others = read_configuration(self.bundle)
-        return dict(zip(CONFIGURATION_NAMES, (*setting, *others), strict=True))
+        return read_configuration(self.bundle)
 
     @property
     def workload(self) -> str:

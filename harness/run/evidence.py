@@ -9,6 +9,7 @@ from harness.run.export import parse_target
 from harness.run.node_share import DATE, NodeShare
 from harness.run.plan import Plan
 from harness.run.run_directory import read_texts, sort_batches
+from harness.run.settings import declare_settings
 from harness.run.workers.worker_events import WorkloadBuilt
 from harness.system import describe_environment, describe_system
 from rules import VERSION
@@ -94,35 +95,33 @@ def _make_result(plan: Plan, shares: Sequence[NodeShare]) -> Json:
     ranks.sort(key=lambda node_and_built: node_and_built[1].rank)
     _check_ranks_equal([rank for _, rank in ranks])
     built = ranks[0][1]
+    declared = declare_settings(plan)
     result: Json = {
+        **declared,
         "format": RESULT_FORMAT,
         "protocol": CURRENT.version,
         "rules_version": VERSION,
         "run_id": plan.run_id,
-        "workload": plan.workload,
-        "size": plan.size,
         "standing": plan.standing,
         **make_dates(shares),
         "attempt": plan.attempt,
         "implementation": {
-            "name": plan.implementation,
-            "variant": plan.variant,
-            "sha256": plan.implementation_sha256,
+            **declared["implementation"],
             "precision": built.precision,
             "parameters": built.parameters,
             "input_shape": list(built.input_shape),
             "settings": dict(built.settings),
         },
-        "settings": _make_settings(
-            plan,
-            built,
-            accelerators=sum(len(rank.accelerators) for _, rank in ranks),
-            batches_per_epoch=head.batches_per_epoch,
-        ),
+        "settings": {
+            **declared["settings"],
+            **_make_settings(plan, built),
+            "accelerators": sum(len(rank.accelerators) for _, rank in ranks),
+            "batches_per_epoch": head.batches_per_epoch,
+        },
         "ranks": [_describe_rank(node, rank) for node, rank in ranks],
-        "power": _make_power(plan, shares),
+        "power": {**declared["power"], **_make_power(plan, shares)},
         "sampling": {
-            "meter": plan.meter,
+            **declared["sampling"],
             "interval_ms": CURRENT.sample_interval_ms,
             "ticks": sum(share.sampling.ticks for share in shares),
             "missed": sum(share.sampling.missed for share in shares),
@@ -161,23 +160,14 @@ def _check_ranks_equal(ranks: Sequence[WorkloadBuilt]) -> None:
             raise MetricsError(f"rank {deviating[0]} was built with another {name} than rank 0")
 
 
-def _make_settings(
-    plan: Plan, built: WorkloadBuilt, accelerators: int, batches_per_epoch: int
-) -> Json:
-    """Return `settings` of result.json; `built` is the event of rank 0."""
+def _make_settings(plan: Plan, built: WorkloadBuilt) -> Json:
+    """Return the part of `settings` of result.json that the plan does not decide alone; `built` is
+    the event of rank 0."""
     trials = plan.batch_search
     return {
-        "accelerators": accelerators,
-        "nodes": plan.nodes,
-        "batch_size": plan.batch_size,
-        "batches_per_epoch": batches_per_epoch,
-        "epoch_target_s": plan.epoch_s,
-        "seed": plan.seed,
         "input": "synthetic" if built.corpus_sha256 is None else "real",
         "corpus_sha256": built.corpus_sha256,
         "weights": "seeded" if built.weights_sha256 is None else f"sha256:{built.weights_sha256}",
-        "options": dict(plan.options),
-        "requests": None if plan.requests is None else asdict(plan.requests),
         "batch_search": None if trials is None else [asdict(trial) for trial in trials],
         **({"host_load": plan.host_load} if plan.host_load else {}),
         **({"export": parse_target(plan.export).kind} if plan.export else {}),
@@ -194,19 +184,15 @@ def make_dates(shares: Sequence[NodeShare]) -> Json:
 
 
 def _make_power(plan: Plan, shares: Sequence[NodeShare]) -> Json:
-    """Return `power` of result.json: the declared power setting and SM clock.
+    """Return `power` of result.json without the declared settings.
 
     If a node set the cap for the run, the former limits of all accelerators are added. The former
     power states are added for accelerators whose state was not the declared one.
     """
     found_state = {uuid: state for share in shares for uuid, state in share.found_state.items()}
-    settings: Json = {"cap_w": plan.cap_w, "state": plan.state}
-    if found_state:
-        settings["found_state"] = found_state
-    if plan.sm_clock_mhz is not None:
-        settings["sm_clock_mhz"] = plan.sm_clock_mhz
+    states = {"found_state": found_state} if found_state else {}
     if all(share.found_mw is None for share in shares):
-        return {"mode": "as-found", **settings}
+        return {"mode": "as-found", **states}
     assert plan.cap_w is not None
     # A node that found the planned cap in force has no `found_mw`. Its former limit is that cap.
     in_force_mw = round(1e3 * plan.cap_w)
@@ -215,4 +201,4 @@ def _make_power(plan: Plan, shares: Sequence[NodeShare]) -> Json:
         found_mw |= share.found_mw or {
             device.uuid: in_force_mw for device in share.node.accelerators
         }
-    return {"mode": "set", **settings, "found_mw": found_mw}
+    return {"mode": "set", **states, "found_mw": found_mw}

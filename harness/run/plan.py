@@ -151,7 +151,6 @@ class Machine:
     """As in `Plan`, as are all fields below."""
     found_mw: Mapping[str, int] | None = None
     found_state: Mapping[str, str] | None = None
-    sm_clock_mhz: int | None = None
     unused_boards: tuple[str, ...] = ()
     installed: int | None = None
     power_reading: str | None = None

@@ -7,6 +7,7 @@ import secrets
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from harness.host_load import choose_program
 from harness.power.meter_access import find_access_file
@@ -20,6 +21,7 @@ from rules.bundle_format.records import Json
 from rules.contract import RequestSet
 from rules.input_hash import hash_file
 from rules.protocol import CURRENT, PROTOCOLS
+from rules.settings import OPTIONAL_SETTINGS
 from rules.workloads import Workload, workloads
 
 FULL_EPOCH_S = 31.5
@@ -95,7 +97,6 @@ def make_plan(run_request: RunRequest, machine: Machine, system: Json, source_sh
         head=run_request.head,
         found_mw=machine.found_mw,
         found_state=machine.found_state,
-        sm_clock_mhz=machine.sm_clock_mhz,
         unused_boards=machine.unused_boards,
         installed=machine.installed,
         power_reading=machine.power_reading,
@@ -105,11 +106,17 @@ def make_plan(run_request: RunRequest, machine: Machine, system: Json, source_sh
         host_load=choose_program() if run_request.host_load else None,
         export=run_request.export and str(parse_target(run_request.export)),
         job=describe_job(),
+        **copy_optional(run_request),
     )
     plan = replace(plan, standing=find_standing(plan, workload))
     if run_request.original is not None:
         _check_reproduction(plan, run_request.original)
     return plan
+
+
+def copy_optional(run_request: RunRequest) -> dict[str, Any]:
+    """Return the fields of a plan that are those of the request, as they are."""
+    return {setting.key: getattr(run_request, setting.key) for setting in OPTIONAL_SETTINGS}
 
 
 def _get_default_epoch_s(size: str) -> float:
@@ -238,7 +245,7 @@ def _make_run_id(run_request: RunRequest, machine: Machine) -> str:
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     count = run_request.nodes * len(machine.devices)
     cap = "nocap" if machine.cap_w is None else f"{machine.cap_w:.0f}W"
-    clock = () if machine.sm_clock_mhz is None else (f"{machine.sm_clock_mhz}MHz",)
+    clock = () if run_request.sm_clock_mhz is None else (f"{run_request.sm_clock_mhz}MHz",)
     # The time comes first, so that names sort by it.
     parts = (stamp, run_request.workload, run_request.variant, f"x{count}", cap, *clock)
     return "-".join((*parts, secrets.token_hex(3)))

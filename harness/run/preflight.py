@@ -224,7 +224,7 @@ class Preflight:
             raise MachineError(f"{original} cannot be reproduced here: {error}") from None
         self.machine = machine
         boards = f"{len(machine.devices)} x {machine.devices[0].name}"
-        settings = describe_settings(machine.cap_w, machine.found_mw, machine.sm_clock_mhz)
+        settings = describe_settings(machine.cap_w, machine.found_mw, request.sm_clock_mhz)
         return Check("meter", True, f"{machine.meter}, {boards}, {settings}")
 
     def check_right(self) -> Check:
@@ -232,7 +232,7 @@ class Preflight:
         assert machine is not None
         if machine.found_mw is not None or machine.found_state is not None:
             require_right(machine.meter, "--cap", "--cap as-found")
-        elif machine.sm_clock_mhz is not None:
+        elif self.run_request.sm_clock_mhz is not None:
             require_right(machine.meter, "--sm-clock", "a run without --sm-clock", ABOUT_CLOCKS)
         else:
             return Check("right to set caps", True, "not needed: the cap stays as found")
@@ -329,7 +329,6 @@ def inspect_machine(
             run_cap_w,
             found_mw,
             found_state,
-            sm_clock_mhz,
             unused_boards=find_unused_boards(source, [device.uuid for device in devices]),
             installed=source.count_installed(),
             power_reading=source.power_reading,

@@ -145,17 +145,15 @@ def explain_others(plan: Plan, out: Path) -> Iterator[str]:
 def compare_bundles(plan: Plan, out: Path) -> Iterator[tuple[Path, Json, list[str]]]:
     """Yield path and result of each bundle in `out`, and the names of what differs from the
     plan."""
-    planned = dict(_describe_plan(plan))
+    planned = _describe_plan(plan)
     paths = out.iterdir() if out.is_dir() else ()
     for path in sorted(p for p in paths if p.is_dir() and not p.name.startswith(".")):
         result, environment = (_read(path / f"{name}.json") for name in ("result", "environment"))
         try:
             figures_from_json(result)
-            described = dict(
-                _describe_result(
-                    RunDeclaration.from_document(result),
-                    EnvironmentDeclaration.from_document(environment),
-                )
+            described = _describe_result(
+                RunDeclaration.from_document(result),
+                EnvironmentDeclaration.from_document(environment),
             )
         # A directory can hold any file of these names.
         except (KeyError, TypeError, ValueError, AttributeError, MetricsError):
@@ -163,22 +161,24 @@ def compare_bundles(plan: Plan, out: Path) -> Iterator[tuple[Path, Json, list[st
         yield path, result, [name for name in planned if planned[name] != described[name]]
 
 
-def _describe_plan(plan: Plan) -> Iterator[tuple[str, object]]:
+def _describe_plan(plan: Plan) -> dict[str, object]:
     """What the repeats of a run have in common, by name."""
-    yield from describe_plan(plan)
-    yield "standing", plan.standing
-    yield "accelerators", sorted(device.uuid for device in plan.devices)
-    yield "cap_w", plan.cap_w
+    return {
+        **describe_plan(plan),
+        "standing": plan.standing,
+        "accelerators": sorted(device.uuid for device in plan.devices),
+        "cap_w": plan.cap_w,
+    }
 
 
-def _describe_result(
-    run: RunDeclaration, environment: EnvironmentDeclaration
-) -> Iterator[tuple[str, object]]:
+def _describe_result(run: RunDeclaration, environment: EnvironmentDeclaration) -> dict[str, object]:
     """The same of a finished run."""
-    yield from describe_run(run, environment)
-    yield "standing", run.standing
-    yield "accelerators", sorted(uuid for rank in run.ranks for uuid in rank.accelerators)
-    yield "cap_w", run.power.cap_w
+    return {
+        **describe_run(run, environment),
+        "standing": run.standing,
+        "accelerators": sorted(uuid for rank in run.ranks for uuid in rank.accelerators),
+        "cap_w": run.power.cap_w,
+    }
 
 
 def find_unfinished(plan: Plan, out: Path, seed: int) -> Path | None:
@@ -197,10 +197,10 @@ def find_unfinished(plan: Plan, out: Path, seed: int) -> Path | None:
 def is_repeat(unfinished: Plan, plan: Plan) -> bool:
     """Whether an unfinished run repeats the plan with the same seed."""
     try:
-        described = dict(_describe_plan(unfinished))
+        described = _describe_plan(unfinished)
     except PlanError:  # a file of the unfinished run is gone
         return False
-    return unfinished.seed == plan.seed and described == dict(_describe_plan(plan))
+    return unfinished.seed == plan.seed and described == _describe_plan(plan)
 
 
 def _read(path: Path) -> Json:

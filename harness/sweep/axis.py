@@ -9,6 +9,7 @@ from typing import Any
 
 from harness.run.plan import PlanError, RunRequest
 from harness.run.planning import find_workload
+from rules.settings import OPTIONAL_SETTINGS
 
 Value = float | int | str | None
 """A value of a setting. None leaves the setting as found."""
@@ -40,11 +41,18 @@ class Axis:
     """Returns a value as text, such as `300 W`."""
     apply: Callable[[RunRequest, Any], RunRequest]
     """Returns the request of a run with a value of this setting. Raises PlanError."""
+    array: str
+    """The name of the array of its values in a batch script."""
     values: tuple[Value, ...] = ()
 
     def take(self, *values: Value) -> "Axis":
         """Return this axis with these values."""
         return replace(self, values=values)
+
+    def read(self, settings: Any) -> Value:
+        """Return the value in an entry, or in a request if that has the field."""
+        value: Value = getattr(settings, self.field)
+        return value
 
     @property
     def varies(self) -> bool:
@@ -216,16 +224,34 @@ CAP = Axis(
     parse_caps,
     lambda cap_w: "cap as found" if cap_w is None else f"{cap_w:g} W",
     lambda request, cap_w: replace(request, cap_w=cap_w),
+    "caps",
 )
-SM_CLOCK = Axis(
+
+
+def _make_optional_axis(
+    name: str,
+    column: str,
+    parse: Callable[[str], tuple[Value, ...]],
+    label: Callable[[Value], str],
+    array: str,
+) -> Axis:
+    """An axis of a setting of the catalogue that a request and its run have unchanged."""
+    (field,) = (setting.key for setting in OPTIONAL_SETTINGS if name in setting.axes)
+
+    def apply(request: RunRequest, value: Value) -> RunRequest:
+        return replace(request, **{field: value})  # type: ignore[arg-type]
+
+    return Axis(name, f"--{name}", field, column, parse, label, apply, array)
+
+
+SM_CLOCK = _make_optional_axis(
     "sm-clock",
-    "--sm-clock",
-    "sm_clock_mhz",
     "SM, MHz",
     parse_sm_clocks,
     lambda mhz: "SM clock as found" if mhz is None else f"SM clock {mhz} MHz",
-    lambda request, mhz: replace(request, sm_clock_mhz=mhz),
+    "clocks",
 )
+OPTIONAL_AXES = (SM_CLOCK,)
 BATCH = Axis(
     "batch",
     "--batch",
@@ -234,6 +260,7 @@ BATCH = Axis(
     parse_batches,
     "batch {}".format,
     lambda request, batch: replace(request, batch=str(batch)),
+    "batches",
 )
 CONCURRENCY = replace(
     BATCH,
@@ -251,6 +278,7 @@ VARIANT = Axis(
     parse_variants,
     str,
     lambda request, variant: replace(request, variant=variant),
+    "variants",
 )
 PRECISION = Axis(
     "precision",
@@ -260,6 +288,7 @@ PRECISION = Axis(
     parse_precisions,
     str,
     lambda request, precision: replace(request, variant=select_variant(request, precision)),
+    "variants",
 )
 GPUS = Axis(
     "gpus",
@@ -269,6 +298,9 @@ GPUS = Axis(
     parse_gpus,
     lambda count: f"{count} GPU{'' if count == 1 else 's'}",
     lambda request, count: replace(request, gpus=count),
+    "gpus",
 )
-AXES = {axis.name: axis for axis in (CAP, SM_CLOCK, BATCH, CONCURRENCY, VARIANT, PRECISION, GPUS)}
+AXES = {
+    axis.name: axis for axis in (CAP, *OPTIONAL_AXES, BATCH, CONCURRENCY, VARIANT, PRECISION, GPUS)
+}
 """All axes by name. A plan lists the settings of a run in this order."""

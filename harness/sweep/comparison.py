@@ -8,7 +8,7 @@ from statistics import fmean
 from rich.console import Console
 from rich.table import Table
 
-from harness.sweep.axis import AS_FOUND, CAP, Axis, Value
+from harness.sweep.axis import AS_FOUND, AXES, CAP, GPUS, Axis, Value
 from harness.sweep.hill import print_hills
 from harness.sweep.plan import Entry
 from rules.metrics.energy import MetricsError
@@ -337,15 +337,9 @@ def _make_points(runs: SettingRuns, ineffective_run_ids: Collection[str]) -> dic
 
 def sort_key(entry: Entry) -> tuple[object, ...]:
     """Return the key that sorts settings in tables."""
-    return (
-        entry.gpus,
-        entry.sm_clock_mhz or 0,
-        entry.batch or 0,
-        entry.variant or "",
-        entry.precision or "",
-        entry.cap_w or 0,
-        entry.repeat,
-    )
+    others = (axis for axis in AXES.values() if axis not in (CAP, GPUS))
+    values = [axis.read(entry) for axis in (GPUS, *others, CAP)]
+    return (*((value is not None, value) for value in values), entry.repeat)
 
 
 def make_table(*columns: str) -> Table:

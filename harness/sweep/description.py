@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from harness.power.source import Readback
 from harness.run.plan import Plan
-from harness.run.planning import find_standing
+from harness.run.planning import copy_optional, find_standing
 from harness.run.progress import format_minutes
 from harness.sweep.axis import CAP, GPUS, PRECISION, SM_CLOCK, VARIANT
 from harness.sweep.plan import Sweep, estimate_start_s
@@ -49,7 +49,7 @@ def describe_plan(sweep: Sweep, plan: Plan) -> Iterator[str]:
         f"{estimate_start_s(run_request):g} s per run to build, warm up and calibrate"
     )
     boards = ", ".join(d.uuid for d in plan.devices)
-    locks_clocks = any(entry.apply(run_request).sm_clock_mhz for entry in entries)
+    locks_clocks = any(SM_CLOCK.read(entry.apply(run_request)) for entry in entries)
     changed_settings = [
         name
         for name, changes in (("the power cap", sets_caps), ("the SM clock", locks_clocks))
@@ -69,8 +69,7 @@ def _list_standings(sweep: Sweep, plan: Plan) -> list[str]:
     workload = workloads()[plan.workload]
     run_requests = [entry.apply(sweep.run_request) for entry in sweep.entries]
     plans = [
-        replace(plan, variant=request.variant, sm_clock_mhz=request.sm_clock_mhz)
-        for request in run_requests
+        replace(plan, variant=request.variant, **copy_optional(request)) for request in run_requests
     ]
     return sorted({find_standing(run_plan, workload) for run_plan in plans})
 

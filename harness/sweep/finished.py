@@ -134,8 +134,7 @@ def _compare_with_plan(
     description = read_description(sweep.run_request.system)
     board = Device("", sweep.accelerator, "")
     machine = Machine(sweep.meter, "", None, (board,) * entry.gpus, None, entry.cap_w)
-    planned_request = sweep.make_run_request(entry)
-    plan = make_plan(planned_request, machine, description, sweep.source_sha256)
+    plan = make_plan(sweep.make_run_request(entry), machine, description, sweep.source_sha256)
     run = RunDeclaration.from_document(result)
     settings, cap_w = run.settings, run.power.cap_w
     system_document = _read_object(path / "system.json")
@@ -143,9 +142,8 @@ def _compare_with_plan(
     environment = EnvironmentDeclaration.from_document(_read_object(path / "environment.json"))
     boards = sorted({accelerator.name for accelerator in system.accelerators})
     yield "sweep", result.get("sweep"), sweep.make_label(entry)
-    # The machine of the plan above locks no clock.
-    planned = dict(describe_plan(plan)) | {"sm_clock_mhz": planned_request.sm_clock_mhz}
-    for name, value in describe_run(run, environment):
+    planned = describe_plan(plan)
+    for name, value in describe_run(run, environment).items():
         yield name, value, planned[name]
     yield "seed", settings.seed, plan.seed
     yield "board", ", ".join(boards), sweep.accelerator

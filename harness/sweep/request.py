@@ -12,6 +12,7 @@ from harness.sweep.axis import (
     CONCURRENCY,
     GPUS,
     PRECISION,
+    SM_CLOCK,
     VARIANT,
     Axis,
     Value,
@@ -42,10 +43,11 @@ class SweepRequest:
         return self.axes[0].values  # type: ignore[return-value]
 
     @property
-    def sm_clocks_mhz(self) -> set[int | None]:
-        """The SM clocks at which runs lock the accelerators; None for a run without a lock."""
+    def sm_clocks_mhz(self) -> set[int]:
+        """The SM clocks at which runs lock the accelerators."""
         entries = shuffle_runs(self.axes[1:], 1, self.run_request.seed)
-        return {entry.apply(self.run_request).sm_clock_mhz for entry in entries}
+        clocks_mhz = (SM_CLOCK.read(entry.apply(self.run_request)) for entry in entries)
+        return {mhz for mhz in clocks_mhz if isinstance(mhz, int)}
 
     @property
     def axis_names(self) -> tuple[str, ...]:
@@ -58,7 +60,7 @@ class SweepRequest:
         clock, without a cap."""
         entries = shuffle_runs(self.axes[1:], self.repeats, self.run_request.seed)
         largest = max(
-            entries, key=lambda entry: (entry.gpus, entry.batch or 0, entry.sm_clock_mhz or 0)
+            entries, key=lambda entry: (entry.gpus, entry.batch or 0, SM_CLOCK.read(entry) or 0)
         )
         return largest.apply(self.run_request)
 

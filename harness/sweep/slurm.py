@@ -9,7 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from harness.run.plan import MAX_IDLE_S, PlanError, RunRequest
 from harness.run.planning import FULL_EPOCH_S, SMOKE_EPOCH_S
-from harness.sweep.axis import BATCH, CAP, CONCURRENCY, GPUS, PRECISION, SM_CLOCK, VARIANT
+from harness.sweep.axis import BATCH, CAP, CONCURRENCY, GPUS, OPTIONAL_AXES, PRECISION, VARIANT
 from harness.sweep.plan import (
     DEFAULT_CAPS_W,
     ORDER,
@@ -145,8 +145,9 @@ def _list_fixed_options(request: SweepRequest) -> Iterator[str]:
     run_request, fields = request.run_request, {axis.field for axis in request.axes}
     if not fields & {VARIANT.field, PRECISION.field} and run_request.variant != RunRequest.variant:
         yield from (VARIANT.option, run_request.variant)
-    if SM_CLOCK.field not in fields and run_request.sm_clock_mhz is not None:
-        yield from (SM_CLOCK.option, str(run_request.sm_clock_mhz))
+    for axis in OPTIONAL_AXES:
+        if axis.field not in fields and (value := axis.read(run_request)) is not None:
+            yield from (axis.option, str(value))
     if BATCH.field not in fields and run_request.batch is not None:
         yield from (_choose_batch_option(run_request), run_request.batch)
 
@@ -165,20 +166,19 @@ def _list_settings(
     for axis in request.axes:
         if axis.name == CAP.name:
             caps = ["as-found" if e.cap_w is None else f"{e.cap_w:g}" for e in entries]
-            yield "caps", "--cap", caps
-        elif axis.name == GPUS.name:
-            yield "gpus", GPUS.option, [str(entry.gpus) for entry in entries]
-        elif axis.name == SM_CLOCK.name:
-            if None in axis.values:
-                raise PlanError(
-                    "--sm-clock as-found: every job of the script locks a clock; leave as-found "
-                    "out, and submit a job without --sm-clock"
-                )
-            yield "clocks", SM_CLOCK.option, [str(run.sm_clock_mhz) for run in run_requests]
+            yield axis.array, "--cap", caps
         elif axis.field == BATCH.field:
             option = _choose_batch_option(request.run_request)
-            yield "batches", option, [str(run.batch) for run in run_requests]
+            yield axis.array, option, [str(run.batch) for run in run_requests]
+        elif axis.field in (VARIANT.field, PRECISION.field):
+            yield axis.array, VARIANT.option, [run.variant for run in run_requests]
+        elif None in axis.values:
+            # Of these axes, only clocks can be as found.
+            raise PlanError(
+                "--sm-clock as-found: every job of the script locks a clock; leave as-found out, "
+                "and submit a job without --sm-clock"
+            )
         else:
-            yield "variants", VARIANT.option, [run.variant for run in run_requests]
+            yield axis.array, axis.option, [str(axis.read(run)) for run in run_requests]
     seeds = [str(request.run_request.seed + entry.repeat - 1) for entry in entries]
     yield "seeds", "--seed", seeds

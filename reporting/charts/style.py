@@ -15,6 +15,7 @@ from reporting.charts.encoding import (
 )
 from reporting.report_table import ReportTable, Value
 from rules.bundle_format.records import Json
+from rules.settings import SHOWN_SETTINGS
 
 INK = "currentColor"
 HEIGHT, EFFICIENCY_HEIGHT = 250, 310
@@ -40,8 +41,9 @@ _TWO_COLUMNS_PX = 420
 NARROW_PX = 320
 """Width below which a chart has smaller letters and no labels at points, as on a phone."""
 _MAX_LEGEND_ENTRIES = 18
-SETTING_KEYS = ("line", "cap_w", "batch", "sm_clock_mhz")
-"""Runs that are equal in these columns are repeats of one setting."""
+SETTING_KEYS = ("line", "cap_w", "batch", *(s.key for s, d in SHOWN_SETTINGS if d.is_permanent))
+"""Runs that are equal in these columns are repeats of one setting. The name of the line has the
+other settings."""
 
 CONFIG: Json = {
     "font": "system-ui, sans-serif",

@@ -26,6 +26,8 @@ def build_frame(columns: Sequence[Column[Record]], records: Sequence[Record]) ->
     frame = {}
     for column in columns:
         values: Any = [read_cells([column], record)[column.key] for record in records]
+        if column.optional and all(value is None for value in values):
+            continue
         if column.form == "text":
             values = [None if value is None else escape_invisible(value) for value in values]
         elif column.form == "date":
@@ -55,4 +57,12 @@ def _select_key(column: Column[Record], key: str) -> Column[Record]:
         ),
     }
     form, unit, about = descriptions[key]
-    return Column(key, "", unit, form, about=about, read=lambda r: read_cells([column], r).get(key))
+    return Column(
+        key,
+        "",
+        unit,
+        form,
+        about=about,
+        optional=column.optional,
+        read=lambda r: read_cells([column], r).get(key),
+    )

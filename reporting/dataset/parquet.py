@@ -1,7 +1,7 @@
 """Write a round as Parquet files with a data dictionary."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -11,7 +11,14 @@ from pyarrow import parquet
 
 from reporting.dataset.columns import DTYPES
 from reporting.dataset.round import Round
-from reporting.dataset.tables import FORMAT, TABLES, Table, build_dictionary, format_dictionary
+from reporting.dataset.tables import (
+    FORMAT,
+    TABLES,
+    Table,
+    build_dictionary,
+    format_dictionary,
+    list_tables,
+)
 from reporting.report_table import Form
 from rules import VERSION
 
@@ -41,16 +48,17 @@ def write_dataset(round: Round, directory: Path) -> dict[str, int]:
     file cannot be written.
     """
     directory.mkdir(parents=True, exist_ok=True)
+    tables = list_tables(round)
     # No file is seen half written, and a failure leaves earlier files as they are.
     with TemporaryDirectory(prefix=".wattmark-", dir=directory) as scratch:
         unfinished = Path(scratch)
         row_counts = {
             table.name: _write_table(table, _iterate_frames(round, table), unfinished)
-            for table in TABLES
+            for table in tables
         }
-        text = json.dumps(build_dictionary(row_counts), ensure_ascii=False, indent=1)
+        text = json.dumps(build_dictionary(tables, row_counts), ensure_ascii=False, indent=1)
         (unfinished / DICTIONARY_FILE).write_text(f"{text}\n", encoding="utf-8")
-        (unfinished / README_FILE).write_text(_format_readme(row_counts), encoding="utf-8")
+        (unfinished / README_FILE).write_text(_format_readme(tables, row_counts), encoding="utf-8")
         for name in MARKS:
             (unfinished / name).replace(directory / name)
     return row_counts
@@ -84,9 +92,9 @@ def _write_table(table: Table, frames: Iterable[pd.DataFrame], directory: Path) 
     return row_count
 
 
-def _format_readme(row_counts: dict[str, int]) -> str:
-    tables = "\n".join(
-        f"| `{table.file}` | {row_counts[table.name]} | {table.meaning} |" for table in TABLES
+def _format_readme(tables: Sequence[Table], row_counts: dict[str, int]) -> str:
+    lines = "\n".join(
+        f"| `{table.file}` | {row_counts[table.name]} | {table.meaning} |" for table in tables
     )
     return f"""# A round of wattmark
 
@@ -95,7 +103,7 @@ raw samples. Power is that of the accelerators, not of the nodes, unless a colum
 
 | file | rows | content |
 |---|---|---|
-{tables}
+{lines}
 | `{DICTIONARY_FILE}` | | the columns below as JSON |
 
 The column `bundle` (center, system and run) joins the tables. A published figure has no bundle.
@@ -105,4 +113,4 @@ A result may be compared with others only if `ranked` is true. Otherwise `doubt`
 
 ## Columns
 
-{format_dictionary()}"""
+{format_dictionary(tables)}"""

@@ -5,7 +5,7 @@ Sources: Croissant Format Specification 1.0, MLCommons; RO-Crate Metadata Specif
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, time
 from hashlib import file_digest
 from importlib import import_module
@@ -17,7 +17,7 @@ from checker.output import write_output
 from reporting.dataset.description import Description
 from reporting.dataset.parquet import DICTIONARY_FILE, README_FILE
 from reporting.dataset.round import Round
-from reporting.dataset.tables import TABLES, Table
+from reporting.dataset.tables import TABLES, Table, list_tables
 from reporting.report_table import Column, Form
 from rules.bundle_format.records import Json
 
@@ -54,7 +54,10 @@ def describe_dataset(round: Round, description: Description, directory: Path) ->
     Raises LibraryMissingError, and what `checker.output.write_output` raises.
     """
     croissant, rocrate = load_libraries()
-    _write_json(directory / CROISSANT_FILE, _build_croissant(croissant, description, directory))
+    _write_json(
+        directory / CROISSANT_FILE,
+        _build_croissant(croissant, description, directory, list_tables(round)),
+    )
     # The crate lists croissant.json too.
     _write_json(directory / CRATE_FILE, _build_crate(rocrate, round, description, directory))
 
@@ -64,7 +67,9 @@ def _write_json(path: Path, document: Json) -> None:
     write_output(path, f"{text}\n", DESCRIPTION_MARKS[path.name])
 
 
-def _build_croissant(mlc: Any, description: Description, directory: Path) -> Json:
+def _build_croissant(
+    mlc: Any, description: Description, directory: Path, tables: Sequence[Table]
+) -> Json:
     files = [
         mlc.FileObject(
             id=table.file,
@@ -75,7 +80,7 @@ def _build_croissant(mlc: Any, description: Description, directory: Path) -> Jso
             encoding_formats=["application/x-parquet"],
             sha256=_hash_file(directory / table.file),
         )
-        for table in TABLES
+        for table in tables
     ]
     metadata = mlc.Metadata(
         name=description.title,
@@ -87,7 +92,7 @@ def _build_croissant(mlc: Any, description: Description, directory: Path) -> Jso
         cite_as=_cite(description),
         url=description.url,
         distribution=files,
-        record_sets=[_build_record_set(mlc, table) for table in TABLES],
+        record_sets=[_build_record_set(mlc, table) for table in tables],
     )
     document: Json = metadata.to_json()
     return document

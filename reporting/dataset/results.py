@@ -5,7 +5,7 @@ from pathlib import Path
 
 from checker.find import resolve
 from reporting.dataset.columns import split_intervals
-from reporting.quantities import LATENCIES, Quantity, quantities, quantity
+from reporting.quantities import LATENCIES, SETTING_KEYS, Quantity, quantities, quantity
 from reporting.report_table import Column
 from reporting.results_model import ResultRow
 from rules.workloads import workloads
@@ -43,7 +43,7 @@ SETTING_COLUMNS: tuple[Quantity, ...] = (
     quantity("batch", key="batch_size"),
     quantity("cap_w", unit="W", form="number"),
     quantity("held", key="cap_enforced", form="truth"),
-    quantity("sm_clock_mhz"),
+    *quantities(*SETTING_KEYS),
 )
 
 

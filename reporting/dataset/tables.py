@@ -1,8 +1,8 @@
 """The tables of a data set and its data dictionary."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from reporting.dataset.columns import DTYPES
 from reporting.dataset.evidence import EPOCH_COLUMNS, FINDING_COLUMNS, SAMPLE_COLUMNS
@@ -11,6 +11,9 @@ from reporting.dataset.runs import RUN_COLUMNS
 from reporting.report_table import Column
 from rules import VERSION
 from rules.bundle_format.records import Json
+
+if TYPE_CHECKING:
+    from reporting.dataset.round import Round
 
 FORMAT = "wattmark-dataset/1"
 """The format of dictionary.json."""
@@ -58,7 +61,16 @@ TABLES = (
 )
 
 
-def build_dictionary(row_counts: Mapping[str, int]) -> Json:
+def list_tables(round: "Round") -> tuple[Table, ...]:
+    """The tables, without the optional columns of which the round has no value."""
+    names = {*round.figures.columns, *round.runs.columns}
+    return tuple(
+        replace(table, columns=[c for c in table.columns if not c.optional or c.key in names])
+        for table in TABLES
+    )
+
+
+def build_dictionary(tables: Sequence[Table], row_counts: Mapping[str, int]) -> Json:
     """The data dictionary of a data set as JSON. `row_counts` are those of the tables by name."""
     return {
         "format": FORMAT,
@@ -79,14 +91,14 @@ def build_dictionary(row_counts: Mapping[str, int]) -> Json:
                     for column in table.columns
                 ],
             }
-            for table in TABLES
+            for table in tables
         ],
     }
 
 
-def format_dictionary() -> str:
+def format_dictionary(tables: Sequence[Table] = TABLES) -> str:
     """The data dictionary as Markdown, with a heading of the third level for each table."""
-    return "\n".join(line for table in TABLES for line in _format_table(table))
+    return "\n".join(line for table in tables for line in _format_table(table))
 
 
 def _format_table(table: Table) -> Iterator[str]:

@@ -8,7 +8,6 @@ with the last one of the earlier round, because a round often measures new code.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from reporting.collect import Collected
 from reporting.results_model import Figure, ResultRow
@@ -23,7 +22,7 @@ from reporting.sections.repeats import (
     join_repeats,
 )
 from rules.metrics.figures import Estimate
-from rules.run_summary import CONFIGURATION_NAMES
+from rules.settings import ConfigurationKey
 
 CODE_NAMES = ("implementation sha256", "recipe")
 """The entries of a configuration that may differ between a setting and its earlier one."""
@@ -39,16 +38,8 @@ def identify_setting(row: ResultRow) -> SettingKey:
     """Equal for the runs of a center on a system that differ in repeat or code only, whatever the
     directory of their round."""
     assert row.provenance is not None
-    directory, system, *_ = row.provenance.run.kind
-    assert isinstance(directory, Path)
-    configuration = read_configuration_values(row)
-    return (
-        row.center,
-        directory.name,
-        system,
-        row.cap_w,
-        *(value for name, value in configuration.items() if name not in CODE_NAMES),
-    )
+    directory, system, configuration = row.provenance.run.kind
+    return row.center, directory.name, system, row.cap_w, configuration.without(CODE_NAMES)
 
 
 def identify_system(row: ResultRow) -> SettingKey:
@@ -56,11 +47,10 @@ def identify_system(row: ResultRow) -> SettingKey:
     return identify_setting(row)[:3]
 
 
-def read_configuration_values(row: ResultRow) -> dict[str, object]:
-    """The configuration of a submitted run by the names of `CONFIGURATION_NAMES`."""
+def get_configuration(row: ResultRow) -> ConfigurationKey:
+    """The configuration of a submitted run."""
     assert row.provenance is not None
-    _, _, *values = row.provenance.run.kind
-    return dict(zip(CONFIGURATION_NAMES, values, strict=True))
+    return row.provenance.run.kind.configuration
 
 
 def compare_rounds(
@@ -129,8 +119,8 @@ def _pair_settings(
 
 
 def _read_code(setting: Setting) -> tuple[object, ...]:
-    values = read_configuration_values(setting.rows[0])
-    return tuple(values[name] for name in CODE_NAMES)
+    configuration = get_configuration(setting.rows[0])
+    return tuple(configuration[name] for name in CODE_NAMES)
 
 
 def _find_last_run(setting: Setting) -> str:
@@ -202,9 +192,9 @@ def _list_other_conditions(earlier: Setting, later: Setting) -> Iterator[str]:
 def _read_conditions(setting: Setting) -> dict[str, object]:
     """Conditions of runs by name, without their code."""
     row = setting.rows[0]
-    conditions = {"system": row.system, "cap in W": row.cap_w, **read_configuration_values(row)}
-    without_code = {name: value for name, value in conditions.items() if name not in CODE_NAMES}
-    return {**without_code, "driver": _list_drivers(setting)}
+    configuration = get_configuration(row).without(CODE_NAMES)
+    named = {"system": row.system, "cap in W": row.cap_w}
+    return {**named, **configuration, "driver": _list_drivers(setting)}
 
 
 def _format(value: object) -> str:

@@ -10,9 +10,9 @@ from reporting.rounds.compare import (
     Identify,
     SettingKey,
     compare_rounds,
+    get_configuration,
     identify_setting,
     identify_system,
-    read_configuration_values,
 )
 from reporting.rounds.earlier import EarlierRound
 from reporting.sections.repeats import ReportSpread, join_repeats, measure_spread
@@ -66,18 +66,12 @@ def _choose_identity(earlier: Sequence[ResultRow], later: Sequence[ResultRow]) -
 
 def _identify_work(row: ResultRow) -> SettingKey:
     """The cap, the number of boards, and the configuration without the kind of the boards."""
-    values = read_configuration_values(row)
-    left_out = (*CODE_NAMES, "boards")
-    return (
-        row.cap_w,
-        row.count,
-        *(value for name, value in values.items() if name not in left_out),
-    )
+    return row.cap_w, row.count, get_configuration(row).without((*CODE_NAMES, "boards"))
 
 
 def _identify_workload(row: ResultRow) -> SettingKey:
-    values = read_configuration_values(row)
-    return values["workload"], values["size"]
+    configuration = get_configuration(row)
+    return configuration["workload"], configuration["size"]
 
 
 def _measure_common_spread(

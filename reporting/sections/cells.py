@@ -6,9 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from checker.verdict import TrustLevel
-from reporting.quantities import quantities, quantity, read_cells
+from reporting.quantities import SETTING_KEYS, quantities, quantity, read_cells
 from reporting.report_table import NO_BREAK, Column, Value, escape_invisible
-from reporting.results_model import Figure, ResultRow, format_accelerator_count
+from reporting.results_model import (
+    Figure,
+    ResultRow,
+    format_accelerator_count,
+    list_stated_settings,
+)
 from rules.finding import Finding, Severity
 from rules.metrics.figures import Estimate
 from rules.workloads import workloads
@@ -36,7 +41,7 @@ def hide(*columns: Column) -> tuple[Column, ...]:
 FACET_COLUMNS = hide(
     *quantities("standing", "model", "precision", "variant", "provenance", "cap_w"),
     quantity("count", title="number of accelerators"),
-    *quantities("batch", "sm_clock_mhz", "scope", "status"),
+    *quantities("batch", *SETTING_KEYS, "scope", "status"),
 )
 """What the control bar of the page filters rows by."""
 
@@ -135,8 +140,7 @@ def name_setting(row: ResultRow) -> str:
     if row.provenance is None:
         return escape_invisible(f"{board} ({row.system})")
     precision = "" if row.precision == row.variant else f" {row.precision}"
-    clock = "" if row.sm_clock_mhz is None else f" at {row.sm_clock_mhz}{NO_BREAK}MHz"
-    return escape_invisible(f"{board}, {row.variant}{precision}{clock}")
+    return escape_invisible(f"{board}, {row.variant}{precision}{_describe_settings(row)}")
 
 
 def _describe_age(row: ResultRow) -> str:
@@ -147,8 +151,12 @@ def name_variant(row: ResultRow) -> str:
     """The variant of a run with a few words on it: `fp8-kv (FP8 weights and cache)`."""
     workload = workloads().get(row.workload)
     words = workload.variants_in_words.get(row.variant or "") if workload else None
-    clock = "" if row.sm_clock_mhz is None else f" at {row.sm_clock_mhz}{NO_BREAK}MHz"
-    return f"{row.variant}{clock} ({words})" if words else f"{row.variant}{clock}"
+    name = f"{row.variant}{_describe_settings(row)}"
+    return f"{name} ({words})" if words else name
+
+
+def _describe_settings(row: ResultRow) -> str:
+    return "".join(f" at {value}{NO_BREAK}{unit}" for value, unit in list_stated_settings(row))
 
 
 def name_load(row: ResultRow) -> str:

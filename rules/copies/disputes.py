@@ -7,7 +7,7 @@ from collections.abc import Callable
 from rules.boards import find_board
 from rules.finding import Severity
 from rules.known_results import KNOWN_CAP_W, SAME_CAP, KnownResult, find_known_result
-from rules.run_summary import RunSummary, list_configuration
+from rules.run_summary import RunSummary
 from rules.workloads import workloads
 
 DistanceOf = Callable[[RunSummary, KnownResult], float]
@@ -63,6 +63,6 @@ def _measure(run: RunSummary, distance_of: DistanceOf) -> float:
     workload = workloads().get(run.workload)
     is_server = workload is not None and workload.mode == "inference"
     batch_size = run.batch_size / (len(run.boards) if is_server else 1)
-    variant = str(dict(list_configuration(run))["variant"])
+    variant = str(run.configuration["variant"])
     found = find_known_result(board.id, run.workload, variant, batch_size)
     return distance_of(run, found[1]) if found else math.inf

@@ -14,6 +14,7 @@ from rules.copies.search import join_with_first, list_copies, order_runs
 from rules.fingerprints import Noise
 from rules.metrics.power.series import SIGNS, find_patterns, repeat_themselves
 from rules.run_summary import RunSummary
+from rules.settings import ConfigurationKey
 
 MIN_PATTERNS = 32
 """Number of patterns in common from which on a run is a copy; measured boards share none."""
@@ -249,7 +250,7 @@ def _choose_groups(
     if comb(len(series), 2) <= MAX_EXHAUSTIVE:
         groups = [list(range(len(series)))]
     else:
-        by_setting: dict[tuple[object, ...], list[int]] = {}
+        by_setting: dict[ConfigurationKey, list[int]] = {}
         for i, item in enumerate(series):
             by_setting.setdefault(ordered[item.run].setting, []).append(i)
         groups = sorted(by_setting.values(), key=len)

@@ -83,6 +83,11 @@ class PowerSetting(JsonRecord):
     sm_clock_mhz: int | None
     """The SM clock at which the run locked every accelerator; None if it locked none."""
 
+    @property
+    def locks_sm_clock(self) -> bool:
+        """Whether the run locked the SM clocks."""
+        return self.sm_clock_mhz is not None
+
 
 @dataclass(frozen=True)
 class Sampling(JsonRecord):

@@ -19,7 +19,7 @@ PUBLISHED = Path(__file__).parents[2] / "submissions/published/mayr2026.json"
 
 
 def test_line_of_a_run_names_its_locked_clock() -> None:
-    row = make_run_row(100.0, "GPU-a", sm_clock_mhz=1200)
+    row = make_run_row(100.0, "GPU-a", settings={"sm_clock_mhz": 1200})
     assert name_submitted_line(row) == "node · tuned bf16 · 1200 MHz"
 
 

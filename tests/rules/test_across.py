@@ -26,7 +26,8 @@ from rules.bundle import Bundle
 from rules.declarations.run import SweepLabel
 from rules.fingerprints import Fingerprints, take_noise
 from rules.registry import round_rules, rules_by_id
-from rules.run_summary import CONFIGURATION_NAMES, RunSummary, read_configuration
+from rules.run_summary import RunSummary, read_configuration
+from rules.settings import SETTINGS, ConfigurationKey
 from rules.summaries.bundle_summary import distinguish_names
 from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import declare_cap
@@ -69,8 +70,8 @@ def test_run_id_counts_within_a_center_and_not_beyond() -> None:
 @pytest.mark.parametrize("make", [make_evidence, make_serving_evidence])
 def test_every_entry_of_a_configuration_has_a_name(make: Callable[[], EvidenceFrames]) -> None:
     bundle = Bundle(Path("center/system/run"), (), make().evidence())
-    setting, configuration = read_configuration(bundle)
-    assert len((*setting, *configuration)) == len(CONFIGURATION_NAMES)
+    names = [setting.name for setting in SETTINGS if setting.is_configuration]
+    assert list(read_configuration(bundle)) == names
 
 
 def make_label(place: int, run_count: int, repeat: int = 1) -> SweepLabel:
@@ -78,9 +79,8 @@ def make_label(place: int, run_count: int, repeat: int = 1) -> SweepLabel:
 
 
 def with_setting(run: RunSummary, name: str, value: object) -> RunSummary:
-    place = 1 + CONFIGURATION_NAMES.index(name)
-    key = (*run.comparison_key[:place], value, *run.comparison_key[place + 1 :])
-    return replace(run, comparison_key=key)
+    assert name in run.configuration
+    return replace(run, configuration=ConfigurationKey({**run.configuration, name: value}))
 
 
 def test_runs_of_a_sweep_over_batch_sizes_have_one_cap_and_do_not_contradict_each_other() -> None:

@@ -3,6 +3,7 @@ accelerators, precision and variant."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from reporting.report_table import Column, ReportTable
@@ -34,7 +35,8 @@ from reporting.sections.sweeps.same_boards import build_same_boards_table, find_
 from rules.bundle_findings import are_clocks_changed
 from rules.metrics.sweeps.gains import compare
 from rules.metrics.sweeps.points import Point, average_settings
-from rules.run_summary import CONFIGURATION_NAMES, list_axis_settings
+from rules.run_summary import SubmissionKey
+from rules.settings import SETTINGS, SHOWN_SETTINGS, list_axis_settings
 from rules.workloads import Workload, workloads
 
 Value = int | str
@@ -55,10 +57,19 @@ class SweptAxis:
     results of their own, except for variants that differ in precision only."""
 
 
+def _read_setting(key: str, row: ResultRow) -> Value | None:
+    value: Value | None = row.settings.get(key)
+    return value
+
+
 AXES = (
     SweptAxis("batch", "batch size", "samples per accelerator", lambda row: row.batch_size, False),
     SweptAxis("concurrency", "requests in flight", "", lambda row: row.batch_size, False),
-    SweptAxis("sm-clock", "locked SM clock", "MHz", lambda row: row.sm_clock_mhz, False),
+    *(
+        SweptAxis(axis, display.head, setting.unit, partial(_read_setting, setting.key), False)
+        for setting, display in SHOWN_SETTINGS
+        for axis in setting.axes
+    ),
     SweptAxis("gpus", "accelerators", "", lambda row: row.count, True),
     SweptAxis("precision", "precision", "", lambda row: row.precision, True),
     SweptAxis("variant", "variant", "", lambda row: row.variant, True),
@@ -179,16 +190,12 @@ def find_axis_sweeps(axis: SweptAxis, rows: Sequence[ResultRow]) -> list[AxisSwe
     return sorted(named_sweeps, key=lambda sweep: sweep.name)
 
 
-def _drop_axis(run: RunRecord, axis: SweptAxis) -> Iterator[object]:
-    """The entries of `rules.run_summary.submission_key` that the axis leaves unchanged."""
-    directory, system, *settings = run.kind
-    yield from (directory, system)
+def _drop_axis(run: RunRecord, axis: SweptAxis) -> SubmissionKey:
+    """What the axis leaves unchanged of the kind of a run."""
     label = run.declaration.sweep
     has_default = label is None or "concurrency" not in (label.axes or ())
     varied = list_axis_settings([axis.name], run.requests is not None and has_default)
-    for name, value in zip(CONFIGURATION_NAMES, settings, strict=True):
-        if name not in varied:
-            yield value
+    return run.kind._replace(configuration=run.kind.configuration.without(varied))
 
 
 def _select_runs(axis: SweptAxis, rows: Sequence[ResultRow]) -> Sequence[ResultRow]:
@@ -250,11 +257,8 @@ def _is_comparable(point: Point) -> bool:
 
 
 def _name_sweep(axis: SweptAxis, row: ResultRow) -> str:
-    fixed_row = replace(
-        row,
-        sm_clock_mhz=None if axis.name == "sm-clock" else row.sm_clock_mhz,
-        count=None if axis.name == "gpus" else row.count,
-    )
+    others = {s.key: row.settings.get(s.key) for s in SETTINGS if axis.name not in s.axes}
+    fixed_row = replace(row, settings=others, count=None if axis.name == "gpus" else row.count)
     name = name_submitted_line(fixed_row)
     if axis.name in ("precision", "variant"):
         name = f"{row.system}{format_accelerator_count(row)}"

@@ -32,7 +32,8 @@ from rules.declarations.run import SweepLabel
 from rules.finding import Severity, Violation
 from rules.rule import RoundRule
 from rules.run_groups import group_by_sweep
-from rules.run_summary import RunSummary, list_axis_settings, list_configuration
+from rules.run_summary import RunSummary, list_configuration
+from rules.settings import list_axis_settings
 
 RULE = RoundRule(__name__, "X105", Severity.WARNING, added="1.3.0")
 
@@ -77,7 +78,7 @@ def _get_plan(label: SweepLabel) -> tuple[object, ...]:
 
 def _list_axis_settings(run: RunSummary, label: SweepLabel) -> set[str]:
     """The settings that the declared axes vary, by their names in `list_configuration`."""
-    is_serving = dict(list_configuration(run))["prompt tokens"] is not None
+    is_serving = run.configuration["prompt tokens"] is not None
     return list_axis_settings(label.axes or (), is_serving)
 
 

@@ -43,7 +43,7 @@ UNEXPLAINED_SHARE = 0.05
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    if bundle.declaration.power.sm_clock_mhz is not None:
+    if bundle.declaration.power.locks_sm_clock:
         return
     for uuid, samples in bundle.scored_samples_of.items():
         board = bundle.real_board_of(uuid)

@@ -54,7 +54,7 @@ AT_CAP = 0.95
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    if bundle.declaration.power.sm_clock_mhz is not None:
+    if bundle.declaration.power.locks_sm_clock:
         return
     at_cap = _find_accelerators_at_cap(bundle)
     for uuid, samples in bundle.scored_samples_of.items():

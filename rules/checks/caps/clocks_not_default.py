@@ -42,7 +42,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     yield from _compare_readbacks(bundle.readbacks)
     # The reason alone does not tell whether the application clock is the default of the board.
     with_default_clock = {r.accelerator for r in bundle.readbacks if _has_default_sm_clock(r)}
-    is_locked = bundle.declaration.power.sm_clock_mhz is not None
+    is_locked = bundle.declaration.power.locks_sm_clock
     for uuid, samples in bundle.scored_samples_of.items():
         vendor = bundle.vendor_of(uuid)
         mask = SYNC_BOOST.get(vendor, 0)

@@ -123,7 +123,7 @@ def compute_low_share(series: Series) -> float:
 def have_other_cause(bundle: Bundle, series: Series) -> Mask:
     """Which samples, shape (n,), have a low clock for a reason that is declared or that another
     rule reports: a slowdown of C106, or the lock that the run set."""
-    if bundle.declaration.power.sm_clock_mhz is not None:
+    if bundle.declaration.power.locks_sm_clock:
         return np.ones(len(series.samples), dtype=bool)
     return have_any_bit(series.samples, get_invalid_mask(bundle.protocol, series.vendor))
 

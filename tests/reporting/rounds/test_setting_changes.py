@@ -19,7 +19,8 @@ from reporting.rounds.table import build_changes_table, describe_changes
 from reporting.rounds.terminal import format_changes
 from reporting.sections.repeats import NO_REPEATS, measure_spread
 from rules.finding import Finding, Severity
-from rules.run_summary import CONFIGURATION_NAMES
+from rules.run_summary import SubmissionKey
+from rules.settings import SETTINGS, ConfigurationKey
 
 UNUSUAL = Finding("X114", Severity.WARNING, "result.json", "", "2000 images/s", "at most 1100", "")
 FAILURE = Finding("C102", Severity.ERROR, "result.json", "", "710 W", "at most 700 W", "")
@@ -42,14 +43,13 @@ def make_row(
     row = make_run_row(rate, f"board-{run}", center="center", **figures, **fields)
     assert row.provenance is not None
     path = Path("/rounds") / str(id(row)) / "center" / directory / run
-    configuration = dict.fromkeys(CONFIGURATION_NAMES) | {
-        "workload": row.workload,
-        "implementation sha256": code,
-    }
+    names = (setting.name for setting in SETTINGS if setting.is_configuration)
+    values = {"workload": row.workload, "implementation sha256": code}
+    configuration = ConfigurationKey(dict.fromkeys(names) | values)
     record = replace(
         row.provenance.run,
         path=path,
-        kind=(path.parent, row.system, *configuration.values()),
+        kind=SubmissionKey(path.parent, row.system, configuration),
         environment=SimpleNamespace(driver=driver),
     )
     provenance = replace(row.provenance, run=record, manifest_sha256=f"{run}{code}", bars=bars)
@@ -191,7 +191,7 @@ def join_directories(*rows: ResultRow) -> list[ResultRow]:
     joined = []
     for row in rows:
         assert row.provenance is not None
-        kind = (Path("/joined/center/node"), *row.provenance.run.kind[1:])
+        kind = row.provenance.run.kind._replace(directory=Path("/joined/center/node"))
         record = replace(row.provenance.run, kind=kind)
         joined.append(replace(row, provenance=replace(row.provenance, run=record)))
     return joined

@@ -47,7 +47,7 @@ def make_row(
         "precision": "bf16",
         "standing": "closed",
         "cap_w": 700.0,
-        "sm_clock_mhz": None,
+        "settings": {},
         "batch_size": concurrency,
         "is_of_nodes": False,
         "may_win": True,
@@ -81,7 +81,7 @@ def test_runs_of_one_server_are_fitted_together() -> None:
     largest = np.abs(tokens_per_j @ energies_j - 1).max()
     assert table.rows[0]["deviation_percent"] == pytest.approx(100 * largest)
     # Two runs determine both energies. A third at another clock is of another server.
-    rows[2].sm_clock_mhz = 990
+    rows[2].settings = {"sm_clock_mhz": 990}
     table = build_token_energy_table(WORKLOAD, rows, "id", "title")
     assert table is not None
     assert [(row["runs"], row["deviation_percent"]) for row in table.rows] == [(2, None)]
@@ -93,7 +93,7 @@ def test_runs_of_one_server_are_fitted_together() -> None:
         {"concurrency": 64},
         {"rate_per_s": 4.0},
         {"cap_w": 500.0},
-        {"sm_clock_mhz": 990},
+        {"settings": {"sm_clock_mhz": 990}},
         {"system": "another"},
         {"variant": "fp8", "precision": "fp8"},
         {"accelerator": "NVIDIA H100"},

@@ -73,7 +73,7 @@ def test_variant_is_named_with_its_words_and_its_clock() -> None:
     assert name_variant(make_run_row(1000, "a", variant="s2d")) == (
         "s2d (first convolution on 2 \u00d7 2 blocks)"
     )
-    assert name_variant(make_server(variant="fp8-kv", sm_clock_mhz=1500)) == (
+    assert name_variant(make_server(variant="fp8-kv", settings={"sm_clock_mhz": 1500})) == (
         "fp8-kv at 1500\u202fMHz (FP8 weights and cache)"
     )
     # A variant that the rules do not name has no words.

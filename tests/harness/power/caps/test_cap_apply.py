@@ -154,17 +154,13 @@ def test_a_result_over_nodes_names_what_was_found_on_all_of_them(node):
         replace(make_share(), found_mw=plan.found_mw, found_state={}),
         replace(make_share("C"), found_mw=None, found_state={}),
     ]
-    power = {"mode": "set", "cap_w": 400, "state": "P0", "found_mw": {**AS_FOUND, "C": 400_000}}
+    power = {"mode": "set", "found_mw": {**AS_FOUND, "C": 400_000}}
     assert (
         evidence._make_power(plan, shares)
         == evidence._make_power(replace(plan, found_mw=None), shares)
         == power
     )
-    assert evidence._make_power(plan, [shares[1]]) == {
-        "mode": "as-found",
-        "cap_w": 400,
-        "state": "P0",
-    }
+    assert evidence._make_power(plan, [shares[1]]) == {"mode": "as-found"}
     shares[1] = replace(shares[1], found_state={"C": "high"})
     assert evidence._make_power(plan, shares) == {**power, "found_state": {"C": "high"}}
 
