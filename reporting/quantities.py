@@ -100,8 +100,9 @@ def describe_provenance(row: ResultRow) -> str:
     of the run were simulated."""
     if row.provenance is None:
         return "published"
-    has_simulated_boards = any(board.is_simulated for board in row.run.accelerators)
-    return "simulated" if has_simulated_boards or row.run.is_simulated else "measured"
+    run = row.provenance.run
+    has_simulated_boards = any(board.is_simulated for board in run.accelerators)
+    return "simulated" if has_simulated_boards or run.is_simulated else "measured"
 
 
 def format_accelerators(row: ResultRow) -> str:
