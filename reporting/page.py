@@ -28,6 +28,7 @@ from reporting.page_data import compress_tables
 from reporting.page_figures import PageFigures
 from reporting.page_model import PageModel, build_page_model
 from reporting.paper import Paper
+from reporting.quantities import NODE_SCOPE
 from reporting.report_table import (
     ReportTable,
     escape_invisible,
@@ -38,7 +39,7 @@ from reporting.report_table import (
 from reporting.results_model import ResultRow
 from reporting.rounds.earlier import EarlierRound
 from reporting.rounds.table import describe_changes
-from reporting.sections.cells import NODE_SCOPE, BundleLink
+from reporting.sections.cells import BundleLink
 from reporting.sections.planning import DEFAULTS
 from reporting.sections.repeats import ReportSpread
 from reporting.sentences.cost import COST_IN_BRIEF, COST_SENTENCE

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import cast
 
 from reporting.paper import Paper
+from reporting.report_table import format_fixed
 from reporting.results_model import (
     PUBLISHED_PRECISION,
     Comparison,
@@ -70,7 +71,7 @@ def _explain_published_excess(
     reason = explain_excess(share, peak, PUBLISHED_PRECISION)
     if accelerators is None:
         return reason
-    per_gpu = f"{metrics.per_accelerator(rate, accelerators):,.0f}".replace(",", "\u202f")
+    per_gpu = format_fixed(metrics.per_accelerator(rate, accelerators), 0)
     count_word = {2: "two", 4: "four", 8: "eight"}.get(accelerators, str(accelerators))
     return (
         f"{reason}; if it is the sum of {count_word} GPUs, "

@@ -22,9 +22,18 @@ import csv
 import io
 import math
 import re
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Generic, Literal
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    Record = TypeVar("Record", default=Any)
+else:
+    from typing import TypeVar
+
+    Record = TypeVar("Record")
 
 from checker.printable import escape_all_but
 
@@ -48,18 +57,23 @@ _NARROW_BLANKS = frozenset(NO_BREAK)
 _BLANKS = _NARROW_BLANKS | {"\t", "\n"}
 
 
+Form = Literal["text", "truth", "date", "number", "count", "signed", "evidence", "findings"]
+
+
 @dataclass(frozen=True)
-class Column:
-    """A column. `about` is a sentence for its tooltip."""
+class Column(Generic[Record]):
+    """A column of a table of the page or of a data set."""
 
     key: str
-    title: str
+    title: str = ""
+    """The head on the page."""
     unit: str = ""
-    form: Literal["text", "date", "number", "count", "signed", "evidence", "findings"] = "text"
+    form: Form = "text"
     """A number has `digits` significant digits, a count no added decimals, a signed number two
     decimals. A date never breaks."""
     digits: int = 4
     about: str = ""
+    """The meaning, a phrase for the tooltip and the data dictionary."""
     interval: bool = False
     kinds: bool = False
     hidden: bool = False
@@ -68,6 +82,8 @@ class Column:
     """The column is left out of a table none of whose rows has a value."""
     note_key: str = ""
     """The key of another column, whose text stands below the value in the HTML table."""
+    read: Callable[[Record], Any] | None = None
+    """The value of a record, None if it is not known. An estimate or a figure fills all `keys`."""
 
     @property
     def label(self) -> str:
@@ -126,6 +142,10 @@ class ReportTable:
         # Round once, here. The page and its script then round the same values that a reader
         # downloads.
         rows = tuple({key: _normalize(row.get(key)) for key in keys} for row in self.rows)
+        # Charts are drawn in other processes, which readers cannot be sent to.
+        columns = tuple(replace(column, read=None) for column in self.columns)
+        object.__setattr__(self, "columns", columns)
+        # The dataclass is frozen.
         object.__setattr__(self, "rows", rows)
 
     @property
@@ -184,18 +204,21 @@ def _format_csv_cell(value: Value) -> str:
     return repr(value)
 
 
+def round_significant(value: float, digits: int) -> float | int:
+    """`value` with so many significant digits, as an integer if it has no fraction, as JavaScript
+    writes it."""
+    rounded = float(f"{value:.{digits}g}")
+    # Integers of this size are exact in JavaScript too.
+    return int(rounded) if rounded.is_integer() and abs(rounded) < 1e15 else rounded
+
+
 def _normalize(value: Value) -> Value:
-    """Round a float to `_DIGITS`, and write it as an integer if it has no fraction, as
-    JavaScript does. NaN and infinity become None."""
+    """Round a float to `_DIGITS`. NaN and infinity become None."""
     if isinstance(value, str):
         return escape_invisible(value)
     if not isinstance(value, float):
         return value
-    if not math.isfinite(value):
-        return None
-    rounded = float(f"{value:.{_DIGITS}g}")
-    # Integers of this size are exact in JavaScript too.
-    return int(rounded) if rounded.is_integer() and abs(rounded) < 1e15 else rounded
+    return round_significant(value, _DIGITS) if math.isfinite(value) else None
 
 
 def escape_invisible(text: str) -> str:
@@ -227,13 +250,11 @@ def format_value(column: Column, row: TableRow) -> str:
         # A bound is an estimate: three digits are enough.
         case "bound":
             return f"≥{NO_BREAK}{format_number(value, 3)}"
-    match column.form:
-        case "count":
-            return format_number(value, 1)
-        case "signed":
-            return format_signed(value)
-        case _:
-            return format_number(value, column.digits)
+    return format_number(value, 1) if column.form == "count" else _format_plain(column, value)
+
+
+def _format_plain(column: Column, value: float) -> str:
+    return format_signed(value) if column.form == "signed" else format_number(value, column.digits)
 
 
 def format_interval(column: Column, row: TableRow) -> str:
@@ -243,11 +264,10 @@ def format_interval(column: Column, row: TableRow) -> str:
     low, high, n = (row.get(f"{column.key}_{suffix}") for suffix in ("low", "high", "n"))
     if not isinstance(low, float | int) or not isinstance(high, float | int):
         return ""
-    is_signed = column.form == "signed"
-    ends = (format_signed(e) if is_signed else format_number(e, column.digits) for e in (low, high))
     # Between numbers with a sign, a dash would look like a minus.
-    dash = " to " if is_signed or low < 0 else "\u2013"
-    return f"{dash.join(ends)}, n{NO_BREAK}={NO_BREAK}{n}"
+    dash = " to " if column.form == "signed" or low < 0 else "\u2013"
+    ends = dash.join(_format_plain(column, end) for end in (low, high))
+    return f"{ends}, n{NO_BREAK}={NO_BREAK}{n}"
 
 
 def find_doubt(column: Column, row: TableRow) -> str | None:
@@ -266,14 +286,24 @@ def format_number(value: float, digits: int = 4) -> str:
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
     decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    return format_fixed(value, decimals)
+
+
+def format_fixed(value: float, decimals: int) -> str:
+    """`value` with so many decimals and grouped thousands."""
     # U+2212 is the typographic minus sign; a hyphen is too short.
     return f"{value:,.{decimals}f}".replace(",", NO_BREAK).replace("-", "\u2212")
+
+
+def format_half_width(text: str, ci95: tuple[float, float]) -> str:
+    """Half of an interval with the decimals of the value, which is formatted as `text`."""
+    return format_fixed((ci95[1] - ci95[0]) / 2, len(text.partition(".")[2]))
 
 
 def format_signed(value: float) -> str:
     """`value` with two decimals and a true minus sign; zero has no sign."""
     # Adding zero turns -0.0 into 0.0.
-    return f"{round(value, 2) + 0.0:.2f}".replace("-", "\u2212")
+    return format_fixed(round(value, 2) + 0.0, 2)
 
 
 def to_markdown(table: ReportTable) -> str:

@@ -115,6 +115,12 @@ class ResultRow:
     (`reporting/sections/nodes/scope.py`)."""
 
     @property
+    def run(self) -> RunRecord:
+        """The record of the run of a submitted row."""
+        assert self.provenance is not None, "a published figure has no run"
+        return self.provenance.run
+
+    @property
     def comparable(self) -> bool:
         """Whether the row counts within its own series over the cap: its cap is not known to have
         failed, its throughput is plausible, and its caution does not forbid all comparison."""

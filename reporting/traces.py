@@ -1,6 +1,8 @@
 """Power of a run over time as a table that is short enough for a page: the extremes of bins, and
 the mean over one second at the middle of each bin."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from reporting.report_table import Column, ReportTable, TableRow
@@ -13,6 +15,15 @@ from rules.metrics.power.readings import read_power_of_record_w
 MAX_BINS = 180
 """Each bin has two or three pixels of a chart."""
 
+SCORED = Column("scored", "scored", about="whether the epoch is scored; the first is discarded")
+CONTROL = Column(
+    "control_w",
+    "control",
+    "W",
+    "number",
+    hidden=True,
+    about="median power of a control run at the same cap",
+)
 COLUMNS = (
     Column(
         "t_s", "start", "s", "number", about="Seconds since the first reading of the accelerator."
@@ -37,12 +48,7 @@ COLUMNS = (
         "count",
         about="Epoch at the middle of the bin; empty between epochs.",
     ),
-    Column(
-        "scored",
-        "scored",
-        hidden=True,
-        about="Whether the epoch is scored; the first is discarded.",
-    ),
+    replace(SCORED, hidden=True),
     Column("cap_w", "cap", "W", "number", hidden=True),
     Column(
         "rated_w",
@@ -60,14 +66,7 @@ COLUMNS = (
         hidden=True,
         about="Idle power of the board model.",
     ),
-    Column(
-        "control_w",
-        "control",
-        "W",
-        "number",
-        hidden=True,
-        about="Median power of a control run at the same cap.",
-    ),
+    CONTROL,
 )
 
 

@@ -4,7 +4,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from reporting.report_table import NO_BREAK, Column, format_number, format_value
+from reporting.report_table import (
+    NO_BREAK,
+    Column,
+    format_half_width,
+    format_number,
+    format_value,
+)
 from reporting.results_model import Figure
 from rules.workloads import Workload, pluralize_item
 
@@ -41,9 +47,7 @@ def format_amount(figure: Figure, unit: str) -> Amount:
     value = format_value(_NUMBER, {"value": figure.value, "value_kind": figure.kind})
     if figure.ci95 is None:
         return Amount(value, unit, "")
-    decimals = len(value.partition(".")[2])
-    half_width = f"{(figure.ci95[1] - figure.ci95[0]) / 2:.{decimals}f}"
-    return Amount(value, unit, half_width)
+    return Amount(value, unit, format_half_width(value, figure.ci95))
 
 
 def format_value_with_unit(value: float, unit: str) -> str:

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from reporting.collect import Collected
+from reporting.quantities import describe_provenance
 from reporting.results_model import ResultRow
-from reporting.sections.cells import describe_provenance
 from reporting.sections.nodes.scope import select_node_rows
 from reporting.sections.sweeps.caps import CapSweep, find_sweeps
 from reporting.sentences.choice import group_published_series

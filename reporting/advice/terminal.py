@@ -7,7 +7,7 @@ from checker.printable import printable
 from reporting.advice.advice import Advice, Racks
 from reporting.advice.questions import list_open_questions
 from reporting.advice.setting import list_setting_lines
-from reporting.report_table import NO_BREAK, format_number, format_signed
+from reporting.report_table import NO_BREAK, format_half_width, format_number, format_signed
 from reporting.words import count_nouns, format_watts, join_words
 from rules.metrics.comparison import kwh_per_year
 from rules.metrics.figures import Estimate
@@ -232,9 +232,7 @@ def _format_estimate(estimate: Estimate, form: Callable[[float], str] = format_s
     text = form(estimate.mean)
     if estimate.ci95 is None:
         return text
-    decimals = len(text.partition(".")[2])
-    half_width = f"{estimate.half_width:,.{decimals}f}".replace(",", NO_BREAK)
-    return f"{text} \u00b1 {half_width}"
+    return f"{text} \u00b1 {format_half_width(text, estimate.ci95)}"
 
 
 def _format_columns(rows: Sequence[Sequence[str]], left: Sequence[int] = ()) -> Iterator[str]:

@@ -1,13 +1,15 @@
 """The table behind the figure of one run: a row for each step of time and each line."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from reporting.quantities import describe_provenance, quantities, quantity
 from reporting.report_table import Column, ReportTable, Value
 from reporting.results_model import ResultRow
-from reporting.sections.cells import Cells, describe_provenance
+from reporting.sections.cells import Cells, hide
+from reporting.traces import CONTROL, SCORED
 from rules.bundle import Bundle
 from rules.metrics.energy import MetricsError
 from rules.metrics.node.course import Course, compute_course
@@ -24,16 +26,14 @@ COLUMNS = (
     Column("line", "line"),
     Column("of", "of", about="node, all boards together, or one board"),
     Column("power_w", "mean power", "W", "number"),
-    Column("utilisation_percent", "utilisation", "%", "number", about="As the board states it."),
+    quantity("utilisation_percent", digits=4),
     Column("epoch", "epoch", "", "count", about="Empty between epochs."),
-    Column("scored", "scored", about="Whether the epoch is scored."),
-    Column("cap_w", "cap", "W per accelerator", "count", hidden=True),
+    SCORED,
+    *hide(quantity("cap_w")),
     Column("node_rated_w", "rated power of the node", "W", "count", hidden=True),
-    Column("control_w", "control", "W per accelerator", "number", hidden=True),
-    Column("node_control_w", "control of the node", "W", "number", hidden=True),
-    Column("model", "board", hidden=True),
-    Column("provenance", "provenance", hidden=True),
-    Column("standing", "standing", hidden=True),
+    replace(CONTROL, unit="W per accelerator"),
+    replace(CONTROL, key="node_control_w", title="control of the node"),
+    *hide(*quantities("model", "provenance", "standing")),
 )
 
 

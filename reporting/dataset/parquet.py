@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import parquet
 
-from reporting.dataset.columns import Type
+from reporting.dataset.columns import DTYPES
 from reporting.dataset.round import Round
 from reporting.dataset.tables import (
     FORMAT,
@@ -19,6 +19,7 @@ from reporting.dataset.tables import (
     format_dictionary,
     list_tables,
 )
+from reporting.report_table import Form
 from rules import VERSION
 
 DICTIONARY_FILE = "dictionary.json"
@@ -31,12 +32,12 @@ MARKS = {
 """What identifies an earlier file that may be overwritten, near its beginning, by the name of the
 file."""
 
-_ARROW_TYPES: dict[Type, pa.DataType] = {
+_ARROW_TYPES: dict[Form, pa.DataType] = {
     "text": pa.string(),
-    "integer": pa.int64(),
+    "count": pa.int64(),
     "number": pa.float64(),
     "truth": pa.bool_(),
-    "time": pa.timestamp("us", tz="UTC"),
+    "date": pa.timestamp("us", tz="UTC"),
 }
 
 
@@ -73,15 +74,15 @@ def _write_table(table: Table, frames: Iterable[pd.DataFrame], directory: Path) 
     schema = pa.schema(
         [
             pa.field(
-                column.name,
-                _ARROW_TYPES[column.type],
-                metadata={"unit": column.unit, "meaning": column.meaning},
+                column.key,
+                _ARROW_TYPES[column.form],
+                metadata={"unit": column.unit, "meaning": column.about},
             )
             for column in table.columns
         ]
     )
     # The metadata for pandas keep the dtypes.
-    empty_frame = pd.DataFrame({c.name: pd.Series([], dtype=c.dtype) for c in table.columns})
+    empty_frame = pd.DataFrame({c.key: pd.Series([], dtype=DTYPES[c.form]) for c in table.columns})
     schema = pa.Table.from_pandas(empty_frame, schema, preserve_index=False).schema
     row_count = 0
     with parquet.ParquetWriter(directory / table.file, schema, compression="zstd") as writer:

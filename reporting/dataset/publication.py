@@ -14,11 +14,11 @@ from types import ModuleType
 from typing import Any
 
 from checker.output import write_output
-from reporting.dataset.columns import Column, Type
 from reporting.dataset.description import Description
 from reporting.dataset.parquet import DICTIONARY_FILE, README_FILE
 from reporting.dataset.round import Round
 from reporting.dataset.tables import TABLES, Table, list_tables
+from reporting.report_table import Column, Form
 from rules.bundle_format.records import Json
 
 CROISSANT_FILE = "croissant.json"
@@ -110,12 +110,12 @@ def _cite(description: Description) -> str:
 
 
 def _build_record_set(mlc: Any, table: Table) -> Any:
-    types: dict[Type, Any] = {
+    types: dict[Form, Any] = {
         "text": mlc.DataType.TEXT,
-        "integer": mlc.DataType.INTEGER,
+        "count": mlc.DataType.INTEGER,
         "number": mlc.DataType.FLOAT,
         "truth": mlc.DataType.BOOL,
-        "time": mlc.DataType.DATETIME,
+        "date": mlc.DataType.DATETIME,
     }
     return mlc.RecordSet(
         id=table.name,
@@ -123,11 +123,11 @@ def _build_record_set(mlc: Any, table: Table) -> Any:
         description=table.meaning,
         fields=[
             mlc.Field(
-                id=f"{table.name}/{column.name}",
-                name=column.name,
+                id=f"{table.name}/{column.key}",
+                name=column.key,
                 description=_describe_column(column),
-                data_types=types[column.type],
-                source=mlc.Source(file_object=table.file, extract=mlc.Extract(column=column.name)),
+                data_types=types[column.form],
+                source=mlc.Source(file_object=table.file, extract=mlc.Extract(column=column.key)),
             )
             for column in table.columns
         ],
@@ -135,7 +135,7 @@ def _build_record_set(mlc: Any, table: Table) -> Any:
 
 
 def _describe_column(column: Column[Any]) -> str:
-    return f"{column.meaning}, in {column.unit}" if column.unit else column.meaning
+    return f"{column.about}, in {column.unit}" if column.unit else column.about
 
 
 def _build_crate(rocrate: Any, round: Round, description: Description, directory: Path) -> Json:

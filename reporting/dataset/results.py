@@ -1,19 +1,14 @@
-"""The columns of `figures`: one row per run that passed and per published figure."""
+"""The columns of `figures`: one row per run that passed and per published figure. Names and units
+of the data set that differ from those of the page are here."""
 
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 from checker.find import resolve
-from reporting.dataset.columns import Column, make_figure_columns
+from reporting.dataset.columns import split_intervals
+from reporting.quantities import LATENCIES, SETTING_KEYS, Quantity, quantities, quantity
+from reporting.report_table import Column
 from reporting.results_model import ResultRow
-from reporting.sections.cells import describe_provenance, name_line
-from rules.metrics.figures import Percentiles, ServingFigures
-from rules.metrics.uncertainty.systematic import compute_sensor_term
-from rules.settings import SHOWN_SETTINGS
 from rules.workloads import workloads
-
-ResultColumn = Column[ResultRow]
 
 
 def name_bundle(path: Path) -> str:
@@ -26,274 +21,83 @@ def read_bundle_name(row: ResultRow) -> str | None:
     return name_bundle(row.provenance.run.path) if row.provenance else None
 
 
-MARK_COLUMNS: tuple[ResultColumn, ...] = (
-    Column(
-        "standing",
-        "text",
-        "",
-        "closed, open, control, demo or published: which results it is compared with",
-        lambda row: row.standing,
-    ),
+MARK_COLUMNS: tuple[Quantity, ...] = (
+    quantity("standing"),
     Column(
         "ranked",
-        "truth",
-        "",
-        "whether the result may be compared with other series, ranked, and win; otherwise `doubt`, "
-        "`implausible` or `withheld` has the reason",
-        lambda row: row.may_win,
+        form="truth",
+        about="whether the result may be compared with other series, ranked, and win; otherwise "
+        "`doubt`, `implausible` or `withheld` has the reason",
+        read=lambda row: row.may_win,
     ),
-    Column(
-        "comparable",
-        "truth",
-        "",
-        "whether the result counts within its own series over the cap",
-        lambda row: row.comparable,
-    ),
-    Column(
-        "doubt",
-        "text",
-        "",
-        "why the cap is not known to have held; empty if there is no doubt",
-        lambda row: row.doubt,
-    ),
-    Column(
-        "implausible",
-        "text",
-        "",
-        "why the throughput is implausible; empty if it is plausible",
-        lambda row: row.implausible,
-    ),
-    Column(
-        "withheld",
-        "text",
-        "",
-        "why the result is excluded from rankings for another reason; empty if it is not",
-        lambda row: row.withheld,
-    ),
-    Column(
-        "caution",
-        "text",
-        "",
-        "what to know before a published figure is compared",
-        lambda row: row.caution,
-    ),
+    quantity("comparable", form="truth"),
+    *quantities("doubt", "implausible", "withheld", "caution"),
 )
 """What to heed before a result is compared. In `figures`, `runs` and `epochs`."""
 
-
-def _read_setting(key: str, row: ResultRow) -> Any:
-    return row.settings.get(key)
-
-
-SETTING_COLUMNS: tuple[ResultColumn, ...] = (
-    Column("workload", "text", "", "id of the workload", lambda row: row.workload),
-    Column(
-        "center",
-        "text",
-        "",
-        "directory of the center that submitted the run",
-        lambda row: row.center,
-    ),
-    Column(
-        "system",
-        "text",
-        "",
-        "name of the system; of a published figure, the authors",
-        lambda row: row.system,
-    ),
-    Column("accelerator", "text", "", "name of the accelerator", lambda row: row.accelerator),
-    Column("board", "text", "", "short name of the board", lambda row: row.model),
-    Column("accelerators", "integer", "", "number of accelerators", lambda row: row.count),
-    Column("variant", "text", "", "variant of the implementation", lambda row: row.variant),
-    Column("precision", "text", "", "precision of the arithmetic", lambda row: row.precision),
-    Column(
-        "batch_size",
-        "integer",
-        "samples",
-        "samples in a batch of a rank; for serving, requests in flight",
-        lambda row: row.batch_size,
-    ),
-    Column("cap_w", "number", "W", "requested power cap per accelerator", lambda row: row.cap_w),
-    Column(
-        "cap_enforced",
-        "truth",
-        "",
-        "whether the cap held on every accelerator",
-        lambda row: row.cap_enforced,
-    ),
-    *(
-        Column(s.key, s.type, s.unit, d.meaning, partial(_read_setting, s.key), not d.is_permanent)
-        for s, d in SHOWN_SETTINGS
-    ),
+SETTING_COLUMNS: tuple[Quantity, ...] = (
+    *quantities("workload", "center", "system", "accelerator"),
+    quantity("model", key="board"),
+    quantity("count", key="accelerators"),
+    *quantities("variant", "precision"),
+    quantity("batch", key="batch_size"),
+    quantity("cap_w", unit="W", form="number"),
+    quantity("held", key="cap_enforced", form="truth"),
+    *quantities(*SETTING_KEYS),
 )
 
 
-def _read_serving(row: ResultRow) -> ServingFigures | None:
-    return row.provenance.run.serving if row.provenance else None
-
-
-def _make_percentile_columns(name: str, meaning: str) -> tuple[ResultColumn, ...]:
-    def read(row: ResultRow, rank: str) -> float | None:
-        serving = _read_serving(row)
-        percentiles: Percentiles | None = getattr(serving, f"{name}_s") if serving else None
-        return getattr(percentiles, rank) if percentiles else None
-
-    return tuple(
-        Column(
-            f"{name}_s_{rank}",
-            "number",
-            "s",
-            f"{title} {meaning} in serving",
-            partial(read, rank=rank),
-        )
-        for rank, title in (
-            ("p50", "median"),
-            ("p95", "95th percentile"),
-            ("p99", "99th percentile"),
-        )
-    )
-
-
-def _read_sensor_term(row: ResultRow) -> float | None:
-    share = compute_sensor_term(row.provenance.run.headline) if row.provenance else None
-    return None if share is None else 100 * share
-
-
-def _read_energy(row: ResultRow, name: str) -> float | None:
+def _read_energy_j(row: ResultRow, name: str) -> float | None:
     estimate = getattr(row.provenance.run.headline, name) if row.provenance else None
     return estimate and float(estimate.mean)
 
 
-def _read_node(row: ResultRow, name: str) -> float | None:
-    node = row.provenance.run.node if row.provenance else None
-    estimate = getattr(node, name) if node else None
-    return estimate and float(estimate.mean)
-
-
-FIGURE_COLUMNS: tuple[ResultColumn, ...] = (
+FIGURE_COLUMNS: tuple[Quantity, ...] = split_intervals(
     Column(
         "bundle",
-        "text",
-        "",
-        "center, system and run; empty for a published figure",
-        read_bundle_name,
+        about="center, system and run; empty for a published figure",
+        read=read_bundle_name,
     ),
-    Column("provenance", "text", "", "measured, simulated or published", describe_provenance),
+    quantity("provenance"),
     *MARK_COLUMNS,
     *SETTING_COLUMNS,
-    Column(
-        "configuration",
-        "text",
-        "",
-        "what all caps of one line of a chart share: system, number of accelerators, variant and "
-        "precision",
-        name_line,
-    ),
+    quantity("line", key="configuration"),
     Column(
         "item",
-        "text",
-        "",
-        "what an item of the workload is, in the singular",
-        lambda row: workloads()[row.workload].item,
+        about="what an item of the workload is, in the singular",
+        read=lambda row: workloads()[row.workload].item,
     ),
-    *make_figure_columns(
-        "items_per_s_per_accelerator",
-        "items/s",
-        "throughput per accelerator",
-        lambda row: row.items_per_s_per_accelerator,
-    ),
-    Column(
-        "items_per_s",
-        "number",
-        "items/s",
-        "throughput of all accelerators together",
-        lambda row: row.items_per_s and row.items_per_s.value,
-    ),
-    *make_figure_columns(
-        "joules_per_item", "J/item", "energy per item", lambda row: row.joules_per_item
-    ),
-    *make_figure_columns(
-        "items_per_joule", "items/J", "efficiency", lambda row: row.items_per_joule
-    ),
-    Column(
-        "items_per_joule_with_node_share",
-        "number",
-        "items/J",
-        "efficiency with an assumed 25 W per accelerator for the rest of the node (Mayr et al. "
-        "2026), with power = cap where no power was measured",
-        lambda row: row.items_per_joule_with_node_share,
-    ),
-    *make_figure_columns(
-        "mean_power_w",
-        "W",
-        "mean power per accelerator while batches are active",
-        lambda row: row.mean_power_w,
-    ),
-    *make_figure_columns(
-        "mfu", "1", "model FLOP utilisation, a share of the dense peak", lambda row: row.mfu
-    ),
+    quantity("items_per_s_per_accelerator", unit="items/s"),
+    *quantities("items_per_s", "joules_per_item", "items_per_joule"),
+    quantity("node_items_per_joule_assumed", key="items_per_joule_with_node_share", kinds=False),
+    quantity("power_w", key="mean_power_w", unit="W", interval=True, kinds=True),
+    quantity("mfu"),
     Column(
         "energy_j_counter",
-        "number",
-        "J",
-        "mean energy of a scored epoch by the energy counter, all accelerators",
-        lambda row: _read_energy(row, "energy_j_counter"),
+        unit="J",
+        form="number",
+        about="mean energy of a scored epoch by the energy counter, all accelerators",
+        read=lambda row: _read_energy_j(row, "energy_j_counter"),
     ),
     Column(
         "energy_j_trapezoid",
-        "number",
-        "J",
-        "mean energy of a scored epoch by the trapezoid over power readings, all accelerators",
-        lambda row: _read_energy(row, "energy_j_trapezoid"),
+        unit="J",
+        form="number",
+        about="mean energy of a scored epoch by the trapezoid over power readings, all "
+        "accelerators",
+        read=lambda row: _read_energy_j(row, "energy_j_trapezoid"),
     ),
-    Column(
-        "sensor_term_percent",
-        "number",
-        "%",
-        "systematic: difference between these two energies",
-        _read_sensor_term,
-    ),
-    Column(
-        "requests_served",
-        "integer",
-        "",
-        "requests that ended in scored epochs of serving",
-        lambda row: (serving := _read_serving(row)) and serving.requests,
-    ),
-    Column(
-        "input_tokens_per_s",
-        "number",
-        "tokens/s",
-        "throughput of input tokens of serving",
-        lambda row: (serving := _read_serving(row)) and serving.input_tokens_per_s,
-    ),
-    *_make_percentile_columns("ttft", "time to first token"),
-    *_make_percentile_columns("tpot", "time per output token"),
-    *_make_percentile_columns("latency", "latency"),
-    Column(
-        "node_mean_power_w",
-        "number",
-        "W",
-        "mean power of all nodes by node meters",
-        lambda row: _read_node(row, "mean_power_w"),
-    ),
-    Column(
-        "node_joules_per_item",
-        "number",
-        "J/item",
-        "energy of the nodes per item by node meters",
-        lambda row: _read_node(row, "joules_per_item"),
-    ),
-    Column(
-        "paper", "text", "", "id of the publication of a published figure", lambda row: row.paper
-    ),
+    quantity("sensor_term_percent"),
+    quantity("requests", key="requests_served"),
+    *quantities("input_tokens_per_s", *LATENCIES),
+    quantity("node_mean_power_w", interval=False),
+    quantity("node_joules_per_item", interval=False),
+    Column("paper", about="id of the publication of a published figure", read=lambda r: r.paper),
     Column(
         "paper_table",
-        "text",
-        "",
-        "table of the publication that has the figure",
-        lambda row: row.table,
+        about="table of the publication that has the figure",
+        read=lambda row: row.table,
     ),
-    Column("url", "text", "", "address of the publication", lambda row: row.url),
+    quantity("url"),
 )
 """The columns of `figures`."""

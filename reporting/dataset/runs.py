@@ -4,13 +4,12 @@ its evidence, and how its accelerators behaved."""
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from reporting.dataset.columns import Column
-from reporting.dataset.results import MARK_COLUMNS, SETTING_COLUMNS, ResultColumn, read_bundle_name
+from reporting.dataset.results import MARK_COLUMNS, SETTING_COLUMNS, read_bundle_name
+from reporting.quantities import Quantity, quantity
+from reporting.report_table import Column
 from reporting.results_model import ResultRow
-from reporting.run_record import Provenance, RunRecord
-from rules.contract import RequestSet
+from reporting.run_record import Provenance
 from rules.declarations.run import SlurmJob
-from rules.metrics.power.profile import PowerSpread
 
 
 def _get_provenance(row: ResultRow) -> Provenance:
@@ -18,368 +17,203 @@ def _get_provenance(row: ResultRow) -> Provenance:
     return row.provenance
 
 
-def _get_run(row: ResultRow) -> RunRecord:
-    return _get_provenance(row).run
-
-
-def _get_requests(row: ResultRow) -> RequestSet | None:
-    return _get_run(row).requests
-
-
 def _join(values: Iterable[object]) -> str | None:
     """The values, each once; None without any."""
     return "; ".join(dict.fromkeys(map(str, values))) or None
 
 
-_TRUST_COLUMNS: tuple[ResultColumn, ...] = (
+_TRUST_COLUMNS: tuple[Quantity, ...] = (
     Column(
         "trust_level",
-        "text",
-        "",
-        "how much evidence supports the result, such as submitted, reviewed or accepted",
-        lambda row: _get_provenance(row).trust_level.value,
+        about="how much evidence supports the result, such as submitted, reviewed or accepted",
+        read=lambda row: _get_provenance(row).trust_level.value,
     ),
-    Column("signer", "text", "", "who signed the bundle", lambda row: _get_provenance(row).signer),
+    Column("signer", about="who signed the bundle", read=lambda row: _get_provenance(row).signer),
     Column(
         "reviewers",
-        "text",
-        "",
-        "who reviewed and accepted the bundle, separated by semicolons",
-        lambda row: _join(_get_provenance(row).reviewers),
+        about="who reviewed and accepted the bundle, separated by semicolons",
+        read=lambda row: _join(_get_provenance(row).reviewers),
     ),
     Column(
         "rejecters",
-        "text",
-        "",
-        "who reviewed and rejected the bundle",
-        lambda row: _join(_get_provenance(row).rejecters),
+        about="who reviewed and rejected the bundle",
+        read=lambda row: _join(_get_provenance(row).rejecters),
     ),
-    Column(
-        "accepted_under",
-        "text",
-        "",
-        "version of the rule book under which the LOG accepts the bundle; empty if it does not",
-        lambda row: _get_provenance(row).accepted or None,
-    ),
+    quantity("accepted", key="accepted_under"),
     Column(
         "reproducers",
-        "text",
-        "",
-        "the centers that reproduced the run",
-        lambda row: _join(_get_provenance(row).reproducers),
+        about="the centers that reproduced the run",
+        read=lambda row: _join(_get_provenance(row).reproducers),
     ),
     Column(
         "reproduces",
-        "text",
-        "",
-        "bundle of the run that this one reproduces; empty if it reproduces none",
-        lambda row: _get_provenance(row).original,
+        about="bundle of the run that this one reproduces; empty if it reproduces none",
+        read=lambda row: _get_provenance(row).original,
     ),
     Column(
         "manifest_sha256",
-        "text",
-        "SHA-256",
-        "hash of the manifest, which identifies the evidence",
-        lambda row: _get_provenance(row).manifest_sha256,
+        unit="SHA-256",
+        about="hash of the manifest, which identifies the evidence",
+        read=lambda row: _get_provenance(row).manifest_sha256,
     ),
 )
 
-_DECLARED_COLUMNS: tuple[ResultColumn, ...] = (
-    Column("size", "text", "", "size of the workload", lambda row: _get_run(row).declaration.size),
-    Column("protocol", "text", "", "version of the protocol", lambda row: _get_run(row).protocol),
-    Column(
-        "rules_version",
-        "text",
-        "",
-        "version of the rule book at the time of the run",
-        lambda row: _get_run(row).rules_version,
-    ),
+_DECLARED_COLUMNS: tuple[Quantity, ...] = (
+    Column("size", about="size of the workload", read=lambda row: row.run.declaration.size),
+    quantity("protocol"),
+    quantity("rules", key="rules_version"),
     Column(
         "started_at",
-        "time",
-        "",
-        "start of the run, in UTC",
-        lambda row: _get_run(row).declaration.started_at,
+        form="date",
+        about="start of the run, in UTC",
+        read=lambda row: row.run.declaration.started_at,
     ),
     Column(
         "ended_at",
-        "time",
-        "",
-        "end of the run, in UTC",
-        lambda row: _get_run(row).declaration.ended_at,
+        form="date",
+        about="end of the run, in UTC",
+        read=lambda row: row.run.declaration.ended_at,
     ),
     Column(
         "implementation",
-        "text",
-        "",
-        "name of the implementation",
-        lambda row: _get_run(row).declaration.implementation.name,
+        about="name of the implementation",
+        read=lambda row: row.run.declaration.implementation.name,
     ),
     Column(
         "nodes",
-        "integer",
-        "",
-        "number of nodes",
-        lambda row: _get_run(row).declaration.settings.nodes,
+        form="count",
+        about="number of nodes",
+        read=lambda row: row.run.declaration.settings.nodes,
     ),
     Column(
         "batches_per_epoch",
-        "integer",
-        "",
-        "batches of a rank in an epoch",
-        lambda row: _get_run(row).declaration.settings.batches_per_epoch,
+        form="count",
+        about="batches of a rank in an epoch",
+        read=lambda row: row.run.declaration.settings.batches_per_epoch,
     ),
     Column(
         "input",
-        "text",
-        "",
-        "synthetic, or real if a corpus was read",
-        lambda row: _get_run(row).declaration.settings.input,
+        about="synthetic, or real if a corpus was read",
+        read=lambda row: row.run.declaration.settings.input,
     ),
-    Column(
-        "prompt_tokens",
-        "integer",
-        "tokens",
-        "length of the prompts of serving",
-        lambda row: (requests := _get_requests(row)) and requests.prompt_tokens,
-    ),
-    Column(
-        "output_tokens",
-        "integer",
-        "tokens",
-        "length of the answers of serving",
-        lambda row: (requests := _get_requests(row)) and requests.output_tokens,
-    ),
-    Column(
-        "concurrency",
-        "integer",
-        "",
-        "requests in flight of serving",
-        lambda row: (requests := _get_requests(row)) and requests.concurrency,
-    ),
+    quantity("prompt_tokens"),
+    quantity("output_tokens"),
+    quantity("concurrency"),
     Column(
         "request_rate_per_s",
-        "number",
-        "1/s",
-        "mean arrival rate of the requests of serving; empty for a closed loop",
-        lambda row: (requests := _get_requests(row)) and requests.rate_per_s,
+        unit="1/s",
+        form="number",
+        about="mean arrival rate of the requests of serving; empty for a closed loop",
+        read=lambda row: (requests := row.run.requests) and requests.rate_per_s,
     ),
     Column(
-        "meter",
-        "text",
-        "",
-        "how power was read",
-        lambda row: _get_run(row).declaration.sampling.meter,
+        "meter", about="how power was read", read=lambda row: row.run.declaration.sampling.meter
     ),
-    Column(
-        "energy_of_record",
-        "text",
-        "",
-        "energy that the figures use: counter or trapezoid",
-        lambda row: _get_run(row).energy_of_record,
-    ),
+    quantity("energy_of_record"),
 )
 
 
 def _read_job(row: ResultRow, read: Callable[[SlurmJob], Any]) -> Any:
-    job = _get_run(row).declaration.slurm_job
+    job = row.run.declaration.slurm_job
     return None if job is None else read(job)
 
 
-_JOB_COLUMNS: tuple[ResultColumn, ...] = (
+_JOB_COLUMNS: tuple[Quantity, ...] = (
     Column(
         "slurm_job_id",
-        "text",
-        "",
-        "job of Slurm that the run was in; empty outside Slurm",
-        lambda row: _read_job(row, lambda job: job.id),
+        about="job of Slurm that the run was in; empty outside Slurm",
+        read=lambda row: _read_job(row, lambda job: job.id),
     ),
     Column(
         "slurm_array_task",
-        "integer",
-        "",
-        "number of the task in the array of jobs",
-        lambda row: _read_job(row, lambda job: job.array_task),
+        form="count",
+        about="number of the task in the array of jobs",
+        read=lambda row: _read_job(row, lambda job: job.array_task),
     ),
     Column(
         "slurm_restarts",
-        "integer",
-        "",
-        "how often Slurm had requeued the job",
-        lambda row: _read_job(row, lambda job: job.restarts),
+        form="count",
+        about="how often Slurm had requeued the job",
+        read=lambda row: _read_job(row, lambda job: job.restarts),
     ),
     Column(
         "site_cap_w",
-        "number",
-        "W",
-        "cap of each accelerator that the site was to set for the job",
-        lambda row: _read_job(row, lambda job: job.site_cap and job.site_cap.cap_w),
+        unit="W",
+        form="number",
+        about="cap of each accelerator that the site was to set for the job",
+        read=lambda row: _read_job(row, lambda job: job.site_cap and job.site_cap.cap_w),
     ),
     Column(
         "slurm_energy_j",
-        "number",
-        "J",
-        "energy that Slurm counted on the nodes of the step during the run, as declared; compare "
-        "it with `run_energy_j`, which has the accelerators only",
-        lambda row: _read_job(row, lambda job: job.energy and job.energy.consumed_j),
+        unit="J",
+        form="number",
+        about="energy that Slurm counted on the nodes of the step during the run, as declared; "
+        "compare it with `run_energy_j`, which has the accelerators only",
+        read=lambda row: _read_job(row, lambda job: job.energy and job.energy.consumed_j),
     ),
     Column(
         "slurm_energy_plugin",
-        "text",
-        "",
-        "plugin of the site that determines what Slurm counts",
-        lambda row: _read_job(row, lambda job: job.energy and job.energy.plugin),
+        about="plugin of the site that determines what Slurm counts",
+        read=lambda row: _read_job(row, lambda job: job.energy and job.energy.plugin),
     ),
 )
 
-_SYSTEM_COLUMNS: tuple[ResultColumn, ...] = (
-    Column("site", "text", "", "site of the system", lambda row: _get_run(row).system.site),
+_SYSTEM_COLUMNS: tuple[Quantity, ...] = (
+    Column("site", about="site of the system", read=lambda row: row.run.system.site),
+    Column("category", about="category of the system", read=lambda row: row.run.system.category),
     Column(
-        "category",
-        "text",
-        "",
-        "category of the system",
-        lambda row: _get_run(row).system.category,
-    ),
-    Column(
-        "cpu",
-        "text",
-        "",
-        "processors of the nodes",
-        lambda row: _join(_get_run(row).system_facts.cpus),
+        "cpu", about="processors of the nodes", read=lambda row: _join(row.run.system_facts.cpus)
     ),
     Column(
         "interconnect",
-        "text",
-        "",
-        "interconnect of the nodes",
-        lambda row: _get_run(row).system.interconnect,
+        about="interconnect of the nodes",
+        read=lambda row: row.run.system.interconnect,
     ),
-    Column("cooling", "text", "", "cooling", lambda row: _get_run(row).system.cooling),
+    Column("cooling", about="cooling", read=lambda row: row.run.system.cooling),
     Column(
         "driver",
-        "text",
-        "",
-        "version of the driver of the accelerators",
-        lambda row: _get_run(row).environment.driver,
+        about="version of the driver of the accelerators",
+        read=lambda row: row.run.environment.driver,
     ),
-    Column("os", "text", "", "operating system", lambda row: _get_run(row).environment.os),
-    Column(
-        "kernel", "text", "", "version of the kernel", lambda row: _get_run(row).environment.kernel
-    ),
+    Column("os", about="operating system", read=lambda row: row.run.environment.os),
+    Column("kernel", about="version of the kernel", read=lambda row: row.run.environment.kernel),
     Column(
         "container",
-        "text",
-        "",
-        "container image that the run declares",
-        lambda row: _get_run(row).environment.container,
+        about="container image that the run declares",
+        read=lambda row: row.run.environment.container,
     ),
     Column(
         "accelerator_uuids",
-        "text",
-        "",
-        "accelerators of the run, separated by semicolons",
-        lambda row: _join(board.uuid for board in _get_run(row).accelerators),
+        about="accelerators of the run, separated by semicolons",
+        read=lambda row: _join(board.uuid for board in row.run.accelerators),
     ),
 )
 
 
-def _read_spread(row: ResultRow, name: str) -> float | None:
-    spread: PowerSpread | None = _get_run(row).spread
-    return getattr(spread, name) if spread else None
-
-
-def _make_spread_column(name: str, meaning: str) -> ResultColumn:
-    return Column(
-        f"reading_{name}",
-        "number",
-        "W",
-        f"{meaning} of the power readings of single accelerators in scored epochs",
-        lambda row: _read_spread(row, name),
-    )
-
-
-_BEHAVIOUR_COLUMNS: tuple[ResultColumn, ...] = (
-    Column(
-        "limits_read_back_w",
-        "text",
-        "W",
-        "power limits that the boards reported, separated by semicolons",
-        lambda row: _join(f"{limit_w:g}" for limit_w in row.limits_w),
+_BEHAVIOUR_COLUMNS: tuple[Quantity, ...] = (
+    quantity(
+        "in_force_w",
+        key="limits_read_back_w",
+        read=lambda row: _join(f"{limit_w:g}" for limit_w in row.limits_w),
     ),
-    Column(
-        "mean_sm_clock_mhz",
-        "number",
-        "MHz",
-        "mean SM clock in scored epochs",
-        lambda row: (clock := _get_run(row).clocks.sm_mhz) and clock.mean,
+    quantity("sm_mhz", key="mean_sm_clock_mhz", interval=False),
+    quantity("mem_mhz", key="mean_memory_clock_mhz", interval=False),
+    *(
+        quantity(f"{name}_w", key=f"reading_{name}_w")
+        for name in ("min", "p5", "median", "p95", "max")
     ),
-    Column(
-        "mean_memory_clock_mhz",
-        "number",
-        "MHz",
-        "mean memory clock in scored epochs",
-        lambda row: (clock := _get_run(row).clocks.mem_mhz) and clock.mean,
-    ),
-    _make_spread_column("min_w", "minimum"),
-    _make_spread_column("p5_w", "5th percentile"),
-    _make_spread_column("median_w", "median"),
-    _make_spread_column("p95_w", "95th percentile"),
-    _make_spread_column("max_w", "maximum"),
-    Column(
-        "max_60s_power_w",
-        "number",
-        "W",
-        "largest mean over 60 s of the power of all accelerators together",
-        lambda row: _get_run(row).activity.max_60s_power_w,
-    ),
-    Column(
-        "active_percent",
-        "number",
-        "%",
-        "time in which batches were active over the time of the scored epochs",
-        lambda row: 100 * _get_run(row).activity.active_share,
-    ),
-    Column(
-        "utilisation_percent",
-        "number",
-        "%",
-        "utilisation as the boards state it",
-        lambda row: _get_run(row).activity.utilisation_percent,
-    ),
-    Column(
-        "run_s",
-        "number",
-        "s",
-        "time of the whole run, start-up and discarded epochs included",
-        lambda row: _get_run(row).activity.run_s,
-    ),
-    Column(
-        "run_energy_j",
-        "number",
-        "J",
-        "energy of all accelerators over the whole run",
-        lambda row: _get_run(row).activity.run_energy_j,
-    ),
-    Column(
-        "idle_bare_w",
-        "number",
-        "W",
-        "mean idle power of an accelerator without a model",
-        lambda row: (idle := _get_run(row).idle) and idle.bare_w,
-    ),
-    Column(
-        "idle_resident_w",
-        "number",
-        "W",
-        "mean idle power of an accelerator with the model resident and no batch",
-        lambda row: (idle := _get_run(row).idle) and idle.resident_w,
-    ),
+    quantity("max_60s_w", key="max_60s_power_w", unit="W"),
+    quantity("active_percent"),
+    quantity("utilisation_percent"),
+    quantity("run_s", form="number"),
+    quantity("run_energy_j", unit="J"),
+    quantity("bare_w", key="idle_bare_w", unit="W"),
+    quantity("resident_w", key="idle_resident_w", unit="W"),
 )
 
-RUN_COLUMNS: tuple[ResultColumn, ...] = (
-    Column("bundle", "text", "", "center, system and run", read_bundle_name),
-    Column("run_id", "text", "", "id of the run", lambda row: _get_run(row).run_id),
+RUN_COLUMNS: tuple[Quantity, ...] = (
+    Column("bundle", about="center, system and run", read=read_bundle_name),
+    quantity("run", key="run_id"),
     *MARK_COLUMNS,
     *_TRUST_COLUMNS,
     *SETTING_COLUMNS,

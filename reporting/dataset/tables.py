@@ -4,10 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from reporting.dataset.columns import Column
+from reporting.dataset.columns import DTYPES
 from reporting.dataset.evidence import EPOCH_COLUMNS, FINDING_COLUMNS, SAMPLE_COLUMNS
 from reporting.dataset.results import FIGURE_COLUMNS
 from reporting.dataset.runs import RUN_COLUMNS
+from reporting.report_table import Column
 from rules import VERSION
 from rules.bundle_format.records import Json
 
@@ -64,7 +65,7 @@ def list_tables(round: "Round") -> tuple[Table, ...]:
     """The tables, without the optional columns of which the round has no value."""
     names = {*round.figures.columns, *round.runs.columns}
     return tuple(
-        replace(table, columns=[c for c in table.columns if not c.is_optional or c.name in names])
+        replace(table, columns=[c for c in table.columns if not c.optional or c.key in names])
         for table in TABLES
     )
 
@@ -82,10 +83,10 @@ def build_dictionary(tables: Sequence[Table], row_counts: Mapping[str, int]) -> 
                 "rows": row_counts[table.name],
                 "columns": [
                     {
-                        "column": column.name,
-                        "dtype": column.dtype,
+                        "column": column.key,
+                        "dtype": DTYPES[column.form],
                         "unit": column.unit,
-                        "meaning": column.meaning,
+                        "meaning": column.about,
                     }
                     for column in table.columns
                 ],
@@ -104,5 +105,5 @@ def _format_table(table: Table) -> Iterator[str]:
     yield from (f"### {table.name}", "", table.meaning, "")
     yield from ("| column | dtype | unit | meaning |", "|---|---|---|---|")
     for column in table.columns:
-        yield f"| `{column.name}` | {column.dtype} | {column.unit} | {column.meaning} |"
+        yield f"| `{column.key}` | {DTYPES[column.form]} | {column.unit} | {column.about} |"
     yield ""

@@ -10,6 +10,7 @@ from reporting.report_table import (
     ReportTable,
     TableRow,
     find_doubt,
+    format_fixed,
     format_interval,
     format_value,
 )
@@ -80,17 +81,13 @@ def _format_with_interval(text: str, value: float, low: float, high: float) -> s
         return text
     # Two digits of the half-width, and the value to the same place.
     decimals = max(0, 1 - int(f"{half_width:.1e}".partition("e")[2]))
-    figure, *ends = (_format_fixed(n, decimals) for n in (value, half_width, low, high))
+    figure, *ends = (format_fixed(n, decimals) for n in (value, half_width, low, high))
     if abs(value - (low + high) / 2) <= _SYMMETRY * half_width:
         interval = f"±{NO_BREAK}{ends[0]}"
     else:
         interval = f"[{ends[1]}, {ends[2]}]"
     mark = f"{text[0]}{NO_BREAK}" if text[0] in _MARKS else ""
     return f"{mark}{figure} {interval}"
-
-
-def _format_fixed(value: float, decimals: int) -> str:
-    return f"{value:,.{decimals}f}".replace(",", NO_BREAK).replace("-", "\u2212")
 
 
 def collect_notes(

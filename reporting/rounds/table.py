@@ -1,16 +1,14 @@
 """The section of the page on changes since an earlier round: a sentence and a table."""
 
+from reporting.quantities import name_line, quantities, quantity
 from reporting.report_table import NO_BREAK, Column, ReportTable, format_signed
 from reporting.rounds.changes import FigureChange, RoundChanges, SettingChange
 from reporting.sections.cells import (
     BundleLink,
     Cells,
     add_mark_columns,
-    drop_kind,
     make_estimate_cells,
-    make_figure_cells,
     make_mark_cells,
-    name_line,
     pluralize,
 )
 from reporting.sections.compare import (
@@ -48,10 +46,9 @@ def build_changes_table(changes: RoundChanges, link: BundleLink) -> ReportTable 
     if not cells:
         return None
     columns = add_mark_columns(
-        Column("line", "configuration"),
+        quantity("line"),
         Column("change", "change"),
-        Column("workload", "workload"),
-        Column("cap_w", "cap", "W per accelerator", "count"),
+        *quantities("workload", "cap_w"),
         *_make_difference_columns("rate", "throughput"),
         *_make_difference_columns("joules", "energy"),
         SHARED_BOARDS_COLUMN,
@@ -83,8 +80,7 @@ def build_change_counts_table(changes: RoundChanges) -> ReportTable | None:
     if not counts:
         return None
     columns = (
-        Column("system", "system"),
-        Column("workload", "workload"),
+        *quantities("system", "workload"),
         *(Column(change.replace(" ", "_"), change, "", "count") for change in counts),
     )
     cells: list[Cells] = [
@@ -155,12 +151,10 @@ def _make_side_cells(suffix: str, setting: Setting | None) -> Cells:
     """The figures of one of the two rounds."""
     if setting is None:
         return {}
-    return drop_kind(
-        {
-            **make_figure_cells(f"rate_{suffix}", setting.mean.items_per_s_per_accelerator),
-            **make_figure_cells(f"joules_{suffix}", setting.mean.joules_per_item),
-        }
-    )
+    return {
+        **make_estimate_cells(f"rate_{suffix}", setting.mean.items_per_s_per_accelerator),
+        **make_estimate_cells(f"joules_{suffix}", setting.mean.joules_per_item),
+    }
 
 
 def _make_change_cells(prefix: str, change: FigureChange | None) -> Cells:

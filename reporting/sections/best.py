@@ -3,6 +3,7 @@
 from collections.abc import Hashable, Sequence
 from itertools import groupby
 
+from reporting.quantities import quantity
 from reporting.report_table import Column, ReportTable
 from reporting.results_model import Figure, ResultRow
 from reporting.sections.cells import (
@@ -52,7 +53,7 @@ def build_best_table(
     _, _, per_joule = make_figure_columns(workload.item)
     columns = add_mark_columns(
         Column("like", "comparison group"),
-        Column("cap_w", "cap", "W per accelerator", "count"),
+        quantity("cap_w"),
         Column("n", "settings", "", "count"),
         Column("by", "metric"),
         Column("line", "best configuration"),

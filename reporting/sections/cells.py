@@ -2,20 +2,20 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from checker.verdict import TrustLevel
+from reporting.quantities import SETTING_KEYS, quantities, quantity, read_cells
 from reporting.report_table import NO_BREAK, Column, Value, escape_invisible
 from reporting.results_model import (
     Figure,
     ResultRow,
     format_accelerator_count,
     list_stated_settings,
-    name_submitted_line,
 )
 from rules.finding import Finding, Severity
 from rules.metrics.figures import Estimate
-from rules.settings import SHOWN_SETTINGS
 from rules.workloads import workloads
 
 BundleLink = Callable[[Path], str]
@@ -29,62 +29,34 @@ IN_CHART = "in_chart"
 """The hidden column of a table whose chart does not draw all of its rows."""
 
 
-SCOPE, NODE_SCOPE = "accelerators only", "whole nodes"
-"""What the power measurement of a row covers."""
-SCOPE_COLUMN = Column("scope", "scope", hidden=True, about="what the power measurement covers")
-
-
 COMPARED_STANDINGS = ("closed", "open", "published")
 """The standings with winners of their own: open runs depart from the rules of closed ones, and the
 energy of published figures is assumed. Control and demo runs are compared with nothing."""
 
 
-FACET_COLUMNS = (
-    Column("standing", "standing", hidden=True),
-    Column("model", "board", hidden=True),
-    Column("precision", "precision", hidden=True),
-    Column("variant", "variant", hidden=True),
-    Column(
-        "provenance",
-        "provenance",
-        hidden=True,
-        about="measured by a run, published by others, or simulated",
-    ),
-    Column("cap_w", "cap", "W per accelerator", "count", hidden=True),
-    Column("count", "number of accelerators", "", "count", hidden=True),
-    Column("batch", "batch", "samples", "count", hidden=True),
-    *(
-        Column(s.key, d.head, s.unit, "count", hidden=True, optional=not d.is_permanent)
-        for s, d in SHOWN_SETTINGS
-    ),
-    SCOPE_COLUMN,
-    Column("status", "status", hidden=True, about="compared, or excluded from rankings"),
+def hide(*columns: Column) -> tuple[Column, ...]:
+    return tuple(replace(column, hidden=True) for column in columns)
+
+
+FACET_COLUMNS = hide(
+    *quantities("standing", "model", "precision", "variant", "provenance", "cap_w"),
+    quantity("count", title="number of accelerators"),
+    *quantities("batch", *SETTING_KEYS, "scope", "status"),
 )
 """What the control bar of the page filters rows by."""
 
 
 MARK_COLUMNS = (
-    Column(
-        "standing", "standing", about="closed, open, control, demo or published; see the overview"
-    ),
+    quantity("standing"),
     Column(
         "evidence",
         "evidence",
         form="evidence",
         about="the bundle, its signer and its findings, or the table of the paper",
     ),
-    Column("doubt", "reason why the cap is in doubt", hidden=True),
-    Column("implausible", "reason why the figure is implausible", hidden=True),
-    Column("withheld", "reason why the result is excluded from rankings", hidden=True),
-    Column("caution", "caution", hidden=True),
+    *hide(*quantities("doubt", "implausible", "withheld", "caution")),
     Column("bundle", "bundle", hidden=True, about="path of the bundle, relative to the page"),
-    Column("url", "source", hidden=True),
-    Column(
-        "line",
-        "configuration",
-        hidden=True,
-        about="system, number of accelerators, variant and precision",
-    ),
+    *hide(*quantities("url", "line")),
 )
 """Provenance and marks of a row, in every table of single results."""
 
@@ -106,50 +78,18 @@ def make_mark_cells(row: ResultRow, link: BundleLink) -> Cells:
     """The cells of `MARK_COLUMNS` and `FACET_COLUMNS`."""
     provenance = row.provenance
     return {
-        **make_facet_cells(row),
+        **read_cells(FACET_COLUMNS, row),
+        **read_cells(MARK_COLUMNS, row),
         "evidence": row.table
         if provenance is None
         else describe_evidence(provenance.signer, provenance.trust_level, provenance.findings),
-        "doubt": row.doubt,
-        "implausible": row.implausible,
-        "withheld": row.withheld,
-        "caution": row.caution,
         "bundle": None if provenance is None else link(provenance.run.path),
-        "url": row.url,
-        "line": name_line(row),
     }
 
 
 def make_facet_cells(row: ResultRow) -> Cells:
     """The cells of `FACET_COLUMNS`."""
-    return {
-        "standing": row.standing,
-        "model": row.model,
-        "precision": row.precision,
-        "variant": row.variant,
-        "provenance": describe_provenance(row),
-        "cap_w": row.cap_w,
-        "count": row.count,
-        "batch": row.batch_size,
-        **{setting.key: row.settings.get(setting.key) for setting, _ in SHOWN_SETTINGS},
-        "scope": None if row.provenance is None else name_scope(row),
-        "status": "compared" if row.may_win else "excluded",
-    }
-
-
-def name_scope(row: ResultRow) -> str:
-    """The cell of `SCOPE_COLUMN` of a run."""
-    return NODE_SCOPE if row.is_of_nodes else SCOPE
-
-
-def describe_provenance(row: ResultRow) -> str:
-    """Whether a run measured the figures of a row, others published them, or the work or the boards
-    of the run were simulated."""
-    if row.provenance is None:
-        return "published"
-    run = row.provenance.run
-    has_simulated_boards = any(accelerator.is_simulated for accelerator in run.accelerators)
-    return "simulated" if has_simulated_boards or run.is_simulated else "measured"
+    return read_cells(FACET_COLUMNS, row)
 
 
 def describe_evidence(
@@ -160,11 +100,6 @@ def describe_evidence(
     # `html.tables` splits this text at `; `.
     signed = f"signed by {signer}" if signer else trust_level
     return f"{signed}; {count_findings(findings)}"
-
-
-def name_line(row: ResultRow) -> str:
-    """The configuration that all caps of a line share, for submitted and published rows."""
-    return name_submitted_line(row) if row.provenance else f"{row.system} · {row.model}"
 
 
 def distinguish_names(names: Sequence[str], rows: Sequence[ResultRow]) -> list[str]:
@@ -248,68 +183,29 @@ def list_boards(row: ResultRow) -> str:
     )
 
 
-def format_accelerators(row: ResultRow) -> str:
-    return f"{row.accelerator} \u00d7 {row.count}" if row.count else row.accelerator
-
-
-def make_figure_cells(key: str, value: Figure | None) -> Cells:
+def make_figure_cells(key: str, figure: Figure | None) -> Cells:
     """The cells of a column with interval and kind."""
-    if value is None:
-        return {key: None}
-    low, high = value.ci95 or (None, None)
-    return {
-        key: value.value,
-        f"{key}_low": low,
-        f"{key}_high": high,
-        f"{key}_n": value.n,
-        f"{key}_kind": value.kind,
-    }
+    kind = {} if figure is None else {f"{key}_kind": figure.kind}
+    return make_estimate_cells(key, figure) | kind
 
 
-def make_estimate_cells(key: str, estimate: Estimate | None) -> Cells:
+def make_estimate_cells(key: str, estimate: Estimate | Figure | None) -> Cells:
     """The cells of a column with an interval."""
     if estimate is None:
         return {key: None}
+    value = estimate.value if isinstance(estimate, Figure) else estimate.mean
     low, high = estimate.ci95 or (None, None)
-    return {key: estimate.mean, f"{key}_low": low, f"{key}_high": high, f"{key}_n": estimate.n}
+    return {key: value, f"{key}_low": low, f"{key}_high": high, f"{key}_n": estimate.n}
 
 
 def make_figure_columns(item: str) -> tuple[Column, Column, Column]:
     """The columns of throughput per accelerator, energy per item and efficiency."""
     about = "interval of 95 %: what another run on another board of this kind gives"
     return (
-        Column(
-            "items_per_s_per_accelerator",
-            "throughput",
-            f"{item}s/s per accelerator",
-            "number",
-            about=about,
-            interval=True,
-            kinds=True,
-        ),
-        Column(
-            "joules_per_item",
-            "energy",
-            f"J/{item}",
-            "number",
-            about=about,
-            interval=True,
-            kinds=True,
-        ),
-        Column(
-            "items_per_joule",
-            "efficiency",
-            f"{item}s/J",
-            "number",
-            about=about,
-            interval=True,
-            kinds=True,
-        ),
+        quantity("items_per_s_per_accelerator", unit=f"{item}s/s per accelerator", about=about),
+        quantity("joules_per_item", unit=f"J/{item}", about=about),
+        quantity("items_per_joule", unit=f"{item}s/J", about=about),
     )
-
-
-def drop_kind(cells: Cells) -> Cells:
-    return {key: value for key, value in cells.items() if not key.endswith("_kind")}
 
 
 def pluralize(count: int, noun: str) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from reporting.quantities import name_line
 from reporting.report_table import Column, ReportTable
 from reporting.results_model import ResultRow
 from reporting.sections.cells import (
@@ -19,7 +20,6 @@ from reporting.sections.cells import (
     distinguish_names,
     make_figure_cells,
     make_figure_columns,
-    name_line,
 )
 from reporting.sections.repeats import (
     JOULES,

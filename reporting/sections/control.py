@@ -3,15 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from reporting.quantities import quantities, quantity, read_cells
 from reporting.report_table import Column, ReportTable
 from reporting.results_model import ControlShare, ResultRow
-from reporting.sections.cells import (
-    BundleLink,
-    Cells,
-    add_mark_columns,
-    format_accelerators,
-    make_mark_cells,
-)
+from reporting.sections.cells import BundleLink, Cells, add_mark_columns, make_mark_cells
 from reporting.sections.section import Section
 from rules.metrics.power.profile import share_of_control
 
@@ -120,26 +115,24 @@ def build_control_table(rows: Sequence[ResultRow], link: BundleLink) -> ReportTa
     if not controls:
         return None
     columns = add_mark_columns(
-        Column("system", "system"),
-        Column("accelerators", "accelerators"),
-        Column("precision", "precision"),
+        *quantities("system", "accelerators", "precision"),
         Column("options", "options", about="values and size of the matrices, if chosen"),
-        Column("cap_w", "cap", "W per accelerator", "count", about="requested power cap"),
+        quantity("cap_w"),
         Column("rate", "throughput", "per accelerator", about="with its unit"),
-        Column("mfu_percent", "share of peak", "%", "number", 3, about="of the dense peak"),
-        Column("power_w", "mean power", "W", "number", about="per accelerator"),
-        Column("median_w", "median power", "W", "number", about="of all readings"),
-        Column("max_w", "maximum power", "W", "number", about="of all readings"),
+        quantity("mfu_percent", title="share of peak", kinds=False),
+        quantity("power_w", unit="W"),
+        quantity("median_w", title="median power"),
+        quantity("max_w", title="maximum power"),
         *(_NODE_COLUMNS if any(_has_node_power(row) for row in controls) else ()),
         Column("host_load", "host load", about="the program that loaded the host"),
     )
-    cells = tuple(_make_cells(row, link) for row in controls)
+    cells = tuple(_make_cells(row, columns, link) for row in controls)
     return ReportTable("control", "Control runs", columns, cells, CONTROL_ABOUT)
 
 
 _NODE_COLUMNS = (
-    Column("node_median_w", "node median power", "W", "count", about="all nodes together"),
-    Column("node_max_60s_w", "node maximum of 60 s", "W", "count", about="largest mean over 60 s"),
+    quantity("node_median_power_w", key="node_median_w", title="node median power"),
+    quantity("node_max_60s_power_w", key="node_max_60s_w", title="node maximum of 60 s"),
 )
 
 
@@ -147,29 +140,16 @@ def _has_node_power(row: ResultRow) -> bool:
     return row.provenance is not None and row.provenance.run.node is not None
 
 
-def _make_cells(row: ResultRow, link: BundleLink) -> Cells:
-    assert row.provenance is not None
-    run = row.provenance.run
-    spread = run.spread
+def _make_cells(row: ResultRow, columns: Sequence[Column], link: BundleLink) -> Cells:
+    settings = row.run.declaration.settings
     return {
-        "system": row.system,
-        "accelerators": format_accelerators(row),
+        **read_cells(columns, row),
         "options": ", ".join(
-            f"{name} {value}"
-            for name, value in sorted((run.declaration.settings.options or {}).items())
+            f"{name} {value}" for name, value in sorted((settings.options or {}).items())
         )
         or None,
-        "rate": f"{row.items_per_s_per_accelerator.value:.1f} {run.rate_unit}",
-        "mfu_percent": None if row.mfu is None else row.mfu.value * 100,
-        "power_w": row.mean_power_w.value if row.mean_power_w else None,
-        "median_w": spread.median_w if spread else None,
-        "max_w": spread.max_w if spread else None,
-        **(
-            {"node_median_w": run.node.median_power_w, "node_max_60s_w": run.node.max_60s_power_w}
-            if run.node
-            else {}
-        ),
-        "host_load": run.declaration.settings.host_load,
+        "rate": f"{row.items_per_s_per_accelerator.value:.1f} {row.run.rate_unit}",
+        "host_load": settings.host_load,
         **make_mark_cells(row, link),
         # The table says it of all its rows.
         "withheld": None,

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from reporting.quantities import quantities, quantity, read_cells
 from reporting.report_table import Column, ReportTable
 from reporting.results_model import ResultRow
 from reporting.run_record import Provenance, RunRecord
@@ -10,8 +11,6 @@ from reporting.sections.cells import (
     Cells,
     add_facet_columns,
     count_findings,
-    make_facet_cells,
-    name_scope,
 )
 from reporting.sections.section import Section
 from rules import VERSION
@@ -22,16 +21,12 @@ def build_evidence_table(rows: Sequence[ResultRow], link: BundleLink) -> ReportT
     """The evidence of each accepted bundle, with its findings folded into the last cell; None
     without bundles."""
     columns = add_facet_columns(
-        Column("run", "run"),
-        Column("system", "system"),
-        Column("workload", "workload"),
-        Column("standing", "standing"),
+        *quantities("run", "system", "workload", "standing"),
         Column("signer", "signed by"),
         Column("reviewed", "reviews"),
-        Column("accepted", "accepted under rule book"),
-        Column("scope", "scope"),
+        *quantities("accepted", "scope"),
         Column("n", "scored epochs", "", "count"),
-        Column("energy_of_record", "energy of record"),
+        quantity("energy_of_record"),
         Column(
             "difference_percent",
             "trapezoid minus counter",
@@ -39,8 +34,7 @@ def build_evidence_table(rows: Sequence[ResultRow], link: BundleLink) -> ReportT
             "signed",
             about="share of the counter",
         ),
-        Column("protocol", "protocol"),
-        Column("rules", "rule book of the run"),
+        *quantities("protocol", "rules"),
         Column("judged_by", "checked by rule book"),
         Column(
             "slurm_job",
@@ -51,7 +45,9 @@ def build_evidence_table(rows: Sequence[ResultRow], link: BundleLink) -> ReportT
         Column("findings", "findings", form="findings"),
         Column("bundle", "bundle", hidden=True),
     )
-    cells = [_make_evidence_cells(row, link) for row in rows if row.provenance]
+    cells = [
+        read_cells(columns, row) | _make_evidence_cells(row, link) for row in rows if row.provenance
+    ]
     # Most rounds have no runs under Slurm.
     if not any(row_cells["slurm_job"] for row_cells in cells):
         columns = tuple(column for column in columns if column.key != "slurm_job")
@@ -63,22 +59,12 @@ def _make_evidence_cells(row: ResultRow, link: BundleLink) -> Cells:
     assert row.provenance is not None
     provenance, run = row.provenance, row.provenance.run
     return {
-        **make_facet_cells(row),
-        "run": run.run_id,
-        "system": row.system,
-        "workload": row.workload,
         "signer": provenance.signer or provenance.trust_level,
         "reviewed": _format_reviews(provenance),
-        "accepted": provenance.accepted or None,
-        "scope": name_scope(row),
         "n": run.headline.items_per_s_per_accelerator.n,
-        # The reader sees whether counter or trapezoid gave the energy, and how far apart they are.
-        "energy_of_record": run.energy_of_record,
         "difference_percent": None
         if provenance.difference is None
         else provenance.difference * 100,
-        "protocol": run.protocol,
-        "rules": run.rules_version,
         "judged_by": VERSION,
         "slurm_job": describe_job(run),
         "findings": count_findings(provenance.findings),

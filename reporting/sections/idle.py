@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from reporting.quantities import quantities, quantity, read_cells
 from reporting.report_table import Column, ReportTable
 from reporting.results_model import ResultRow
 from reporting.sections.cells import BundleLink, Cells, add_mark_columns, make_mark_cells
@@ -23,16 +24,8 @@ def build_idle_table(
         return None
     measured.sort(key=lambda pair: pair[1].idle_share)
     columns = add_mark_columns(
-        Column("line", "run"),
-        Column("cap_w", "cap", "W per accelerator", "count"),
-        Column("bare_w", "idle", "W per accelerator", "number", about="nothing on the boards"),
-        Column(
-            "resident_w",
-            "idle with model",
-            "W per accelerator",
-            "number",
-            about="the model is resident and no batch runs",
-        ),
+        quantity("line", title="run"),
+        *quantities("cap_w", "bare_w", "resident_w"),
         Column("idle_percent", "idle share", "%", "number", about="idle with model / under load"),
         Column("preparation_s", "time to first scored epoch", "s", "count"),
         Column("preparation_kj", "energy before it", "kJ", "number"),
@@ -40,7 +33,7 @@ def build_idle_table(
         Column("unused_w", "their power", "W", "number", about="of all together, during the run"),
         Column("busy_boards", "of them busy", "", "count", about="with other work, by their power"),
     )
-    cells = tuple(_make_cells(row, idle, link) for row, idle in measured)
+    cells = tuple(read_cells(columns, row) | _make_cells(row, idle, link) for row, idle in measured)
     return ReportTable(id, title, columns, cells, ABOUT)
 
 
@@ -56,8 +49,6 @@ ABOUT = (
 def _make_cells(row: ResultRow, idle: IdleSummary, link: BundleLink) -> Cells:
     return {
         **make_mark_cells(row, link),
-        "bare_w": idle.bare_w,
-        "resident_w": idle.resident_w,
         "idle_percent": 100 * idle.idle_share,
         "preparation_s": idle.preparation_s,
         "preparation_kj": idle.preparation_j / 1e3,

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator, Sequence
 
+from reporting.quantities import format_accelerators, quantity
 from reporting.report_table import Column, ReportTable
 from reporting.results_model import ResultRow
 from reporting.sections.cells import (
     BundleLink,
     Cells,
     add_mark_columns,
-    format_accelerators,
     make_figure_cells,
     make_mark_cells,
 )
@@ -54,10 +54,10 @@ def build_like_table(
     unit = f"{workload.item}s/s"
     total = (Column("total", "measured in total", unit, "number"),) if has_several else ()
     columns = add_mark_columns(
-        Column("line", "configuration"),
-        Column("accelerator", "accelerators"),
-        Column("cap_w", "cap", "W per accelerator", "count"),
-        Column("batch", "batch", "", "count"),
+        quantity("line"),
+        quantity("accelerators", key="accelerator"),
+        quantity("cap_w"),
+        quantity("batch", unit=""),
         Column("printed", "printed", f"{unit} per accelerator", "number"),
         Column(
             "measured", "measured", f"{unit} per accelerator", "number", interval=True, kinds=True

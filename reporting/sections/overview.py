@@ -4,21 +4,19 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from checker.verdict import Verdict
+from reporting.quantities import name_scope, quantities, quantity, read_cells
 from reporting.report_table import Column, ReportTable
 from reporting.results_model import ResultRow, sort_results
 from reporting.sections.cells import (
     COMPARED_STANDINGS,
-    SCOPE_COLUMN,
     BundleLink,
     Cells,
     add_facet_columns,
     add_mark_columns,
     count_findings,
-    drop_kind,
-    make_facet_cells,
+    hide,
     make_figure_cells,
     make_mark_cells,
-    name_scope,
     pluralize,
 )
 from reporting.sections.compare import format_label
@@ -37,22 +35,15 @@ def build_workloads_table(rows: Sequence[ResultRow], spread: ReportSpread) -> Re
     """The number of results of each workload and standing, and its fastest and most efficient
     setting, each as the mean over its repeats and with the trust in it."""
     columns = (
-        Column("workload", "workload"),
-        Column("standing", "standing", about="results win within their standing"),
-        SCOPE_COLUMN,
+        quantity("workload"),
+        quantity("standing", about="results win within their standing"),
+        *hide(quantity("scope")),
         Column("results", "results", "", "count"),
         Column("fastest", "fastest"),
-        Column(
-            "fastest_rate",
-            "throughput",
-            "items/s per accelerator",
-            "number",
-            interval=True,
-            kinds=True,
-        ),
+        quantity("items_per_s_per_accelerator", key="fastest_rate"),
         Column("fastest_trust", "trust"),
         Column("efficient", "most efficient"),
-        Column("efficient_per_joule", "efficiency", "items/J", "number", interval=True, kinds=True),
+        quantity("items_per_joule", key="efficient_per_joule"),
         Column("efficient_trust", "trust"),
         Column(
             "excluded",
@@ -119,10 +110,10 @@ def _get_items_per_joule(setting: Setting) -> float:
 def build_excluded_table(rows: Sequence[ResultRow], link: BundleLink) -> ReportTable | None:
     """The results that are excluded from rankings, with the reason of each; None without any."""
     columns = add_mark_columns(
-        Column("workload", "workload"),
-        Column("line", "result"),
-        Column("batch", "batch", "samples, or requests in flight", "count"),
-        Column("cap_w", "cap", "W per accelerator", "count"),
+        quantity("workload"),
+        quantity("line", title="result"),
+        quantity("batch", unit="samples, or requests in flight"),
+        quantity("cap_w"),
         Column("reason", "reason"),
     )
     cells = [
@@ -150,8 +141,7 @@ def build_systems_table(rows: Sequence[ResultRow]) -> ReportTable:
         if standing != "control" or any(row.standing == "control" for row in rows)
     ]
     columns = (
-        Column("system", "system"),
-        Column("center", "center"),
+        *quantities("system", "center"),
         Column("site", "site"),
         Column("accelerators", "accelerators"),
         Column("runs", "runs", "", "count"),
@@ -233,44 +223,24 @@ def build_system_table(
 ) -> ReportTable:
     """The runs of one system."""
     columns = add_facet_columns(
-        Column("workload", "workload"),
-        Column("variant", "variant"),
-        Column("precision", "precision"),
-        Column("count", "accelerators", "", "count"),
-        Column("cap_w", "cap", "W per accelerator", "count"),
-        Column("power_w", "mean power", "W per accelerator", "number"),
-        Column(
-            "items_per_s_per_accelerator",
-            "throughput",
-            "items/s per accelerator",
-            "number",
-            interval=True,
-        ),
-        Column("items_per_joule", "efficiency", "items/J", "number", interval=True),
-        Column("standing", "standing"),
+        *quantities("workload", "variant", "precision", "count", "cap_w", "power_w"),
+        quantity("items_per_s_per_accelerator", kinds=False),
+        quantity("items_per_joule", kinds=False),
+        quantity("standing"),
         Column("evidence", "evidence", form="evidence"),
-        Column("doubt", "reason why the cap is in doubt", hidden=True),
-        Column("implausible", "reason why the figure is implausible", hidden=True),
+        *hide(*quantities("doubt", "implausible")),
         Column("bundle", "bundle", hidden=True),
     )
-    return ReportTable(id, title, columns, tuple(_make_system_run_cells(row, link) for row in rows))
-
-
-def _make_system_run_cells(row: ResultRow, link: BundleLink) -> Cells:
-    assert row.provenance is not None
-    return {
-        **make_facet_cells(row),
-        "workload": row.workload,
-        "power_w": row.mean_power_w.value if row.mean_power_w else None,
-        **drop_kind(
-            make_figure_cells("items_per_s_per_accelerator", row.items_per_s_per_accelerator)
-        ),
-        **drop_kind(make_figure_cells("items_per_joule", row.items_per_joule)),
-        "evidence": count_findings(row.provenance.findings),
-        "doubt": row.doubt,
-        "implausible": row.implausible,
-        "bundle": link(row.provenance.run.path),
-    }
+    cells = tuple(
+        {
+            **read_cells(columns, row),
+            "evidence": count_findings(row.provenance.findings),
+            "bundle": link(row.run.path),
+        }
+        for row in rows
+        if row.provenance
+    )
+    return ReportTable(id, title, columns, cells)
 
 
 def collect_facts(rows: Sequence[ResultRow]) -> list[tuple[str, str]]:

@@ -5,9 +5,10 @@ changes one.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
+from reporting.quantities import quantity
 from reporting.report_table import Column, ReportTable
 from reporting.results_model import ResultRow
 from reporting.sections.cells import (
@@ -15,6 +16,7 @@ from reporting.sections.cells import (
     BundleLink,
     Cells,
     add_mark_columns,
+    hide,
     name_load,
     name_setting,
     name_variant,
@@ -74,7 +76,7 @@ DEFAULTS = Assumptions()
 
 WHAT_IF_COLUMNS = add_mark_columns(
     Column("result", "result"),
-    Column("workload", "workload"),
+    quantity("workload"),
     Column(
         "rank",
         "rank",
@@ -90,22 +92,14 @@ WHAT_IF_COLUMNS = add_mark_columns(
         "number",
         about="100 is the highest throughput at zero energy; see the formula",
     ),
-    Column(
-        "items_per_s_per_accelerator",
-        "throughput",
-        "items/s per accelerator",
-        "number",
-        kinds=True,
-    ),
-    Column(
+    quantity("items_per_s_per_accelerator", interval=False),
+    quantity(
         "power_w",
-        "power",
-        "W per accelerator",
-        "number",
+        title="power",
         kinds=True,
         about="measured mean power, or the cap where no power was measured",
     ),
-    Column("joules_per_item", "energy", "J/item", "number", kinds=True),
+    quantity("joules_per_item", interval=False),
     Column("eur_per_million", "electricity", "EUR per million items", "number"),
     Column("gco2e_per_million", "carbon", "g CO2e per million items", "number"),
     Column("eur_per_year", "electricity", "EUR a year", "number"),
@@ -119,10 +113,10 @@ WHAT_IF_COLUMNS = add_mark_columns(
     ),
     Column("like", "comparison group"),
     # The comparison group names the standing.
-    Column("standing", "standing", hidden=True),
+    *hide(quantity("standing")),
     # The page writes answer cards from these for what its reader chooses.
     Column("name", "setting", hidden=True),
-    Column("system", "system", hidden=True),
+    *hide(quantity("system")),
     Column("variant_in_words", "variant in words", hidden=True),
     Column("load_in_words", "batch size or load in words", hidden=True),
     Column("rate_unit", "unit of the throughput", hidden=True),
@@ -130,7 +124,7 @@ WHAT_IF_COLUMNS = add_mark_columns(
     Column("spread_note", "where the interval comes from", hidden=True),
     Column("joules_per_item_low", "lower end of the interval of energy", hidden=True),
     Column("joules_per_item_high", "upper end of the interval of energy", hidden=True),
-    *(replace(column, hidden=True) for column in RUN_COLUMNS),
+    *hide(*RUN_COLUMNS),
     RUNS_BY_BOARD_COLUMN,
 )
 

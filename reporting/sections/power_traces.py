@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from reporting.quantities import describe_provenance
 from reporting.report_table import ReportTable
 from reporting.results_model import ResultRow
-from reporting.sections.cells import add_facet_columns, describe_provenance, make_facet_cells
+from reporting.sections.cells import add_facet_columns, make_facet_cells
 from reporting.sections.section import Section
 from reporting.sections.shown_columns import ShownColumns
 from reporting.traces import build_trace_table

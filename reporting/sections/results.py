@@ -4,6 +4,7 @@ power."""
 from collections.abc import Iterable, Sequence
 
 from reporting.pareto import EfficiencyPoint, mark_points
+from reporting.quantities import PERCENTILES, name_line, quantities, quantity, read_cells
 from reporting.report_table import Column, ReportTable
 from reporting.results_model import ResultRow
 from reporting.sections.against import AGAINST_KEYS, make_against_cells, make_against_columns
@@ -11,12 +12,9 @@ from reporting.sections.cells import (
     BundleLink,
     Cells,
     add_mark_columns,
-    format_accelerators,
-    make_estimate_cells,
-    make_figure_cells,
+    hide,
     make_figure_columns,
     make_mark_cells,
-    name_line,
 )
 from reporting.sections.control import CONTROL_COLUMNS, make_control_cells
 from reporting.sections.data_sheets.naive import NAIVE_COLUMNS, make_naive_cells
@@ -33,7 +31,6 @@ from reporting.sections.repeats import (
 from reporting.sections.section import Section, WorkloadInput
 from reporting.sections.shown_columns import ShownColumns
 from reporting.sections.sweeps.relative import RELATIVE_COLUMNS, make_relative_cells
-from rules.metrics.uncertainty.systematic import SENSOR_ACCURACY, compute_sensor_term
 from rules.workloads import Workload
 
 
@@ -53,16 +50,17 @@ def build_results_table(
         *_make_result_figure_columns(workload.item, rows),
         *(make_against_columns() if any(against_cells) else ()),
         *(CONTROL_COLUMNS if any(row.control for row in rows) else ()),
-        Column("accelerator", "accelerator", hidden=True),
-        Column("held", "cap held", hidden=True),
+        *hide(*quantities("accelerator", "held")),
         *(Column(key, about, hidden=True, about=about) for key, about in _FRONT_COLUMNS.items()),
+        *hide(quantity("comparable")),
         *(RELATIVE_COLUMNS if any(relative_cells) else ()),
         BOARD_LIMIT_COLUMN,
     )
+    all_cells = _make_all_result_cells(rows, columns, link)
     cells = tuple(
         row_cells | relative | against | make_limit_cells(spread, JOULES, row.model)
         for row, row_cells, relative, against in zip(
-            rows, _make_all_result_cells(rows, link), relative_cells, against_cells, strict=True
+            rows, all_cells, relative_cells, against_cells, strict=True
         )
     )
     # Rows that differ in their load only would look like repeats of each other.
@@ -89,21 +87,11 @@ def _make_setting_columns(workload: Workload) -> tuple[Column, ...]:
     is_served = workload.mode == "inference"
     title, unit = ("in flight", "requests") if is_served else ("batch", "samples")
     return (
-        Column("system", "system"),
-        Column("accelerators", "accelerators"),
-        Column("variant", "variant"),
-        Column("precision", "precision"),
-        Column("batch", title, unit, "count"),
-        Column("cap_w", "cap", "W per accelerator", "count", about="requested power cap"),
+        *quantities("system", "accelerators", "variant", "precision"),
+        quantity("batch", title=title, unit=unit),
+        quantity("cap_w"),
         *RUN_COLUMNS,
-        Column("in_force_w", "limit read back", "W", about="power limit that the board reported"),
-        Column(
-            "power_w",
-            "mean power",
-            "W per accelerator",
-            "number",
-            about="while batches were active",
-        ),
+        *quantities("in_force_w", "power_w"),
     )
 
 
@@ -111,35 +99,12 @@ def _make_result_figure_columns(item: str, rows: Sequence[ResultRow]) -> tuple[C
     rate, joules, per_joule = make_figure_columns(item)
     return (
         rate,
-        Column("items_per_s", "total throughput", f"{item}s/s", "number"),
+        quantity("items_per_s", unit=f"{item}s/s"),
         joules,
-        Column(
-            "sensor_term_percent",
-            "sensor term of energy",
-            "%",
-            "number",
-            2,
-            about="systematic, beside the interval: difference between power readings and energy "
-            f"counter over the run. {SENSOR_ACCURACY}",
-        ),
+        quantity("sensor_term_percent"),
         per_joule,
-        Column(
-            "node_items_per_joule_assumed",
-            "efficiency with node share",
-            f"{item}s/J",
-            "number",
-            kinds=True,
-            about=NODE_SHARE,
-        ),
-        Column(
-            "mfu_percent",
-            "MFU",
-            "%",
-            "number",
-            3,
-            kinds=True,
-            about="model FLOPs utilisation: share of the dense peak of the board",
-        ),
+        quantity("node_items_per_joule_assumed", unit=f"{item}s/J"),
+        quantity("mfu_percent"),
         *(NAIVE_COLUMNS if any(row.naive for row in rows) else ()),
         Column(
             "mfu_least_percent",
@@ -160,31 +125,17 @@ RESULTS_ABOUT = (
 )
 
 
-def _compute_sensor_term_percent(row: ResultRow) -> float | None:
-    """None of a published figure, of whole nodes, and without an energy counter."""
-    if row.provenance is None or row.is_of_nodes:
-        return None
-    share = compute_sensor_term(row.provenance.run.headline)
-    return None if share is None else 100 * share
-
-
-NODE_SHARE = (
-    "adds the power that Mayr et al. 2026 assume for the rest of a node, 100 W for four "
-    "accelerators unless changed; uses the cap where no power was measured; empty where the power "
-    "of the node was measured"
-)
-
-
 _FRONT_COLUMNS = {
     "front": "on the Pareto front",
     "peak": "most efficient point of its line",
     "front_node": "on the Pareto front, with node share",
     "peak_node": "most efficient point of its line, with node share",
-    "comparable": "may be compared within its line",
 }
 
 
-def _make_all_result_cells(rows: Sequence[ResultRow], link: BundleLink) -> list[Cells]:
+def _make_all_result_cells(
+    rows: Sequence[ResultRow], columns: Sequence[Column], link: BundleLink
+) -> list[Cells]:
     marks = mark_points(
         [
             _make_efficiency_point(row, row.items_per_joule.value if row.items_per_joule else None)
@@ -199,13 +150,17 @@ def _make_all_result_cells(rows: Sequence[ResultRow], link: BundleLink) -> list[
     settings = {id(row): setting for setting in join_repeats(rows) for row in setting.rows}
     return [
         {
-            **_make_result_cells(row, link),
+            **read_cells(columns, row),
+            **make_naive_cells(row),
+            **make_control_cells(row),
+            **make_mark_cells(row, link),
+            "node_items_per_joule_assumed_kind": "assumed",
+            "mfu_least_percent": None if row.mfu_least is None else row.mfu_least * 100,
             **make_run_cells(settings[id(row)]),
             "front": mark.is_on_front,
             "peak": mark.is_peak,
             "front_node": mark_with_node.is_on_front,
             "peak_node": mark_with_node.is_peak,
-            "comparable": row.comparable,
         }
         for row, mark, mark_with_node in zip(rows, marks, marks_with_node, strict=True)
     ]
@@ -223,116 +178,38 @@ def _make_efficiency_point(row: ResultRow, items_per_joule: float | None) -> Eff
     )
 
 
-def _make_result_cells(row: ResultRow, link: BundleLink) -> Cells:
-    return {
-        "system": row.system,
-        "accelerators": format_accelerators(row),
-        "accelerator": row.accelerator,
-        "in_force_w": ", ".join(f"{w:g}" for w in row.limits_w) or None,
-        "power_w": row.mean_power_w.value if row.mean_power_w else None,
-        **make_figure_cells("items_per_s_per_accelerator", row.items_per_s_per_accelerator),
-        "items_per_s": row.items_per_s.value if row.items_per_s else None,
-        **make_figure_cells("joules_per_item", row.joules_per_item),
-        **make_figure_cells("items_per_joule", row.items_per_joule),
-        "node_items_per_joule_assumed": row.items_per_joule_with_node_share,
-        "node_items_per_joule_assumed_kind": "assumed",
-        "mfu_percent": None if row.mfu is None else row.mfu.value * 100,
-        "sensor_term_percent": _compute_sensor_term_percent(row),
-        "mfu_least_percent": None if row.mfu_least is None else row.mfu_least * 100,
-        "mfu_percent_kind": None if row.mfu is None else row.mfu.kind,
-        "held": row.cap_enforced,
-        **make_naive_cells(row),
-        **make_control_cells(row),
-        **make_mark_cells(row, link),
-    }
-
-
 def build_power_table(
     workload: Workload, rows: Sequence[ResultRow], link: BundleLink, id: str, title: str
 ) -> ReportTable:
     """Clocks and distribution of the power readings of each run in its scored epochs."""
-    cells = tuple(_make_power_cells(row, link) for row in rows if row.provenance)
+    cells = tuple(
+        read_cells(_POWER_COLUMNS, row) | make_mark_cells(row, link)
+        for row in rows
+        if row.provenance
+    )
     return ReportTable(id, title, _POWER_COLUMNS, cells, POWER_ABOUT)
 
 
 _POWER_COLUMNS = add_mark_columns(
-    Column("line", "run"),
-    Column("cap_w", "cap", "W per accelerator", "count"),
-    Column("sm_mhz", "SM clock", "MHz", "number", interval=True),
-    Column("mem_mhz", "memory clock", "MHz", "number", interval=True),
+    quantity("line", title="run"),
+    *quantities("cap_w", "sm_mhz", "mem_mhz"),
     Column(
         "mean_w",
         "mean",
         "W",
         "number",
         about="mean of the power readings; the energy of record may come from a counter",
+        read=lambda row: row.run.spread and row.run.spread.mean_w,
     ),
-    Column("min_w", "minimum", "W", "number"),
-    Column("p5_w", "5th percentile", "W", "number"),
-    Column("p25_w", "25th percentile", "W", "number"),
-    Column("median_w", "median", "W", "number"),
-    Column("p75_w", "75th percentile", "W", "number"),
-    Column("p95_w", "95th percentile", "W", "number"),
-    Column("max_w", "maximum", "W", "number"),
-    Column(
-        "rated_w",
-        "rated power",
-        "W",
-        "count",
-        about="highest power limit that the board accepts",
-    ),
-    Column(
-        "max_60s_w",
-        "maximum of 60 s",
-        "W, all accelerators",
-        "number",
-        about="largest mean over 60 s of the power of all accelerators together",
-    ),
-    Column(
-        "active_percent",
-        "active share",
-        "%",
-        "number",
-        about="time in which batches were active over the time of the scored epochs",
-    ),
-    Column(
-        "utilisation_percent",
-        "utilisation",
-        "%",
-        "number",
-        3,
-        about="as the boards state it; 100 % does not mean that their units are busy",
-    ),
-    Column("run_s", "whole run", "s", "count", about="start-up and discarded epochs included"),
-    Column("run_kj", "energy of the whole run", "kJ, all accelerators", "number"),
-    Column("held", "cap held", hidden=True),
+    *quantities(*(f"{name}_w" for name in PERCENTILES), "rated_w", "max_60s_w", "active_percent"),
+    *quantities("utilisation_percent", "run_s", "run_kj"),
+    *hide(quantity("held")),
 )
 
 POWER_ABOUT = (
     "Power readings of all accelerators in scored epochs, one every 100 ms. A single reading "
     "may exceed the cap; the mean of the run must not."
 )
-
-
-def _make_power_cells(row: ResultRow, link: BundleLink) -> Cells:
-    assert row.provenance is not None
-    run = row.provenance.run
-    ratings_w = [accelerator.max_power_w for accelerator in run.accelerators]
-    return {
-        **make_estimate_cells("sm_mhz", run.clocks.sm_mhz),
-        **make_estimate_cells("mem_mhz", run.clocks.mem_mhz),
-        # The fields of `PowerSpread` have the keys of the columns.
-        **(vars(run.spread) if run.spread else {}),
-        # Boards of one run can have different ratings. The highest one bounds the axis.
-        "rated_w": None if None in ratings_w else max(w for w in ratings_w if w is not None),
-        "max_60s_w": run.activity.max_60s_power_w,
-        "active_percent": 100 * run.activity.active_share,
-        "utilisation_percent": run.activity.utilisation_percent,
-        "run_s": run.activity.run_s,
-        "run_kj": run.activity.run_energy_j / 1e3,
-        "held": row.cap_enforced,
-        **make_mark_cells(row, link),
-    }
 
 
 def _build(part: WorkloadInput) -> Iterable[ReportTable]:

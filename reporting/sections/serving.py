@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 
-from reporting.report_table import Column, ReportTable
+from reporting.quantities import LATENCIES, quantities, quantity, read_cells
+from reporting.report_table import Column, ReportTable, format_fixed
 from reporting.results_model import ResultRow
 from reporting.sections.cells import (
     BundleLink,
-    Cells,
     add_mark_columns,
-    drop_kind,
-    make_figure_cells,
+    hide,
     make_mark_cells,
 )
 from reporting.sections.repeats import JOULES, RATE
@@ -25,89 +24,54 @@ def build_serving_table(
     serving_rows = [row for row in rows if row.provenance and row.provenance.run.serving]
     if not serving_rows:
         return None
-    latencies = (
-        ("ttft_s", "time to first token"),
-        ("tpot_s", "time per output token"),
-        ("latency_s", "request latency"),
-    )
     columns = add_mark_columns(
-        Column("line", "configuration"),
-        Column("cap_w", "cap", "W per accelerator", "count"),
+        *quantities("line", "cap_w"),
         *_SERVED_COLUMNS,
-        Column("prompt_tokens", "prompt", "tokens", "count"),
-        Column("output_tokens", "output", "tokens", "count"),
+        *quantities("prompt_tokens", "output_tokens"),
         Column("load", "load"),
-        Column("requests", "requests", "", "count"),
-        Column("input_tokens_per_s", "input throughput", "tokens/s", "number"),
-        *(
-            Column(f"{key}_{p}", f"{title}, {p}", "s", "number", 3)
-            for key, title in latencies
-            for p in ("p50", "p95", "p99")
-        ),
+        *quantities("requests", "input_tokens_per_s", *LATENCIES),
     )
     about = (
         "Latencies of all requests that ended in scored epochs: median (p50), 95th and 99th "
         "percentile."
     )
-    cells = tuple(_make_serving_cells(row, link) for row in serving_rows)
+    cells = tuple(
+        read_cells(columns, row) | make_mark_cells(row, link) | {"load": _describe_load(row)}
+        for row in serving_rows
+    )
     return ReportTable(id, title, columns, cells, about)
 
 
+def _compute_user_rate(row: ResultRow) -> float | None:
+    return compute_user_rate(row.run.serving.tpot_s) if row.run.serving else None
+
+
 _SERVED_COLUMNS = (
-    Column("concurrency", "in flight", "requests", "count", hidden=True),
-    Column(
-        "items_per_s_per_accelerator",
-        "throughput",
-        "output tokens/s per accelerator",
-        "number",
-        interval=True,
-    ),
+    *hide(quantity("concurrency")),
+    quantity("items_per_s_per_accelerator", unit="output tokens/s per accelerator", kinds=False),
     Column(
         "user_tokens_per_s",
         "throughput of a user",
         "output tokens/s",
         "number",
         about="1 / median time per output token",
+        read=_compute_user_rate,
     ),
-    Column("joules_per_item", "energy", "J/output token", "number", interval=True),
+    quantity("joules_per_item", unit="J/output token", kinds=False),
 )
 
 
-def _make_serving_cells(row: ResultRow, link: BundleLink) -> Cells:
-    assert row.provenance is not None
-    serving, requests = row.provenance.run.serving, row.provenance.run.requests
-    assert serving is not None and requests is not None
-    in_flight_limit = f"{requests.concurrency:,} in flight".replace(",", "\u202f")
+def _describe_load(row: ResultRow) -> str:
+    requests = row.run.requests
+    assert requests is not None
+    in_flight_limit = f"{format_fixed(requests.concurrency, 0)} in flight"
     rate = requests.rate_per_s
-    load = (
+    return (
         f"closed loop, {in_flight_limit}"
         # A closed loop has no arrival rate: the next request starts when one ends.
         if rate is None
         else f"Poisson arrivals, {rate:g} per s, at most {in_flight_limit}"
     )
-    return {
-        "concurrency": requests.concurrency,
-        **drop_kind(
-            make_figure_cells("items_per_s_per_accelerator", row.items_per_s_per_accelerator)
-        ),
-        "user_tokens_per_s": compute_user_rate(serving.tpot_s),
-        **drop_kind(make_figure_cells("joules_per_item", row.joules_per_item)),
-        "prompt_tokens": requests.prompt_tokens,
-        "output_tokens": requests.output_tokens,
-        "load": load,
-        "requests": serving.requests,
-        "input_tokens_per_s": serving.input_tokens_per_s,
-        **{
-            f"{key}_{percentile}": time_s
-            for key, percentiles in (
-                ("ttft_s", serving.ttft_s),
-                ("tpot_s", serving.tpot_s),
-                ("latency_s", serving.latency_s),
-            )
-            for percentile, time_s in vars(percentiles).items()
-        },
-        **make_mark_cells(row, link),
-    }
 
 
 SECTION = Section(

@@ -2,7 +2,9 @@
 apart."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+from reporting.quantities import quantity
 from reporting.report_table import Column, ReportTable, TableRow
 from reporting.results_model import ResultRow
 from reporting.sections.cells import (
@@ -50,10 +52,10 @@ def build_epochs_table(
     """Interval, autocorrelation and drift of each run over its scored epochs, and its distance from
     the mean of its setting. Without `spread`, settings are not compared."""
     rate, joules, _ = make_figure_columns(workload.item)
-    columns = [Column("line", "run"), Column("cap_w", "cap", "W per accelerator", "count")]
+    columns = [quantity("line", title="run"), quantity("cap_w")]
     for figure, (prefix, name) in zip((rate, joules), _SERIES, strict=True):
         columns += [
-            Column(figure.key, figure.title, figure.unit, "number", interval=True),
+            replace(figure, about="", kinds=False),
             Column(
                 f"{prefix}_autocorrelation",
                 f"autocorrelation of {name}",

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from reporting.quantities import quantities, quantity
 from reporting.report_table import Column, ReportTable
 from reporting.results_model import ResultRow, name_submitted_line
 from reporting.sections.cells import FACET_COLUMNS, Cells, make_estimate_cells, make_facet_cells
@@ -39,10 +40,9 @@ def build_token_energy_table(
     if not cells:
         return None
     columns = (
-        Column("line", "configuration"),
+        quantity("line"),
         Column("standings", "standing"),
-        Column("cap_w", "cap", "W per accelerator", "count"),
-        Column("concurrency", "in flight", "requests", "count"),
+        *quantities("cap_w", "concurrency"),
         Column("input_j", "input token", "J", "number", interval=True),
         Column("output_j", "output token", "J", "number", interval=True),
         Column("runs", "runs", "", "count"),

@@ -3,14 +3,14 @@
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 
+from reporting.quantities import quantity
 from reporting.report_table import Column, ReportTable, TableRow, escape_invisible
 from reporting.results_model import ResultRow
 from reporting.sections.cells import (
     BundleLink,
     Cells,
     add_mark_columns,
-    drop_kind,
-    make_figure_cells,
+    make_estimate_cells,
     make_figure_columns,
 )
 from reporting.sections.compare import (
@@ -69,9 +69,9 @@ def build_tuned_table(
         return None
     rate, joules, _ = make_figure_columns(workload.item)
     columns = add_mark_columns(
-        Column("line", "configuration"),
+        quantity("line"),
         *RUN_COLUMNS,
-        Column("cap_w", "cap", "W per accelerator", "count"),
+        quantity("cap_w"),
         rate,
         Column("baseline_rate", "baseline throughput", rate.unit, "number", interval=True),
         Column("rate_percent", "throughput change", "%", "signed"),
@@ -113,7 +113,7 @@ def _make_tuned_cells(
         ("baseline_rate", baseline.mean.items_per_s_per_accelerator),
         ("baseline_joules", baseline.mean.joules_per_item),
     ):
-        cells |= drop_kind(make_figure_cells(key, value))
+        cells |= make_estimate_cells(key, value)
     return cells | make_limit_cells(spread, RATE, setting.mean.model)
 
 

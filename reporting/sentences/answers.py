@@ -4,14 +4,10 @@ certain that is, and how its boards compare."""
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from reporting.quantities import describe_provenance
 from reporting.report_table import escape_invisible
 from reporting.results_model import ResultRow
-from reporting.sections.cells import (
-    COMPARED_STANDINGS,
-    describe_provenance,
-    name_load,
-    name_variant,
-)
+from reporting.sections.cells import COMPARED_STANDINGS, name_load, name_variant
 from reporting.sections.repeats import JOULES, ReportSpread, Setting
 from reporting.sentences.choice import Choice, choose_setting, get_joules
 from reporting.words import (

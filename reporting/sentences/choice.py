@@ -4,9 +4,9 @@ that cannot be told apart from it."""
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from reporting.quantities import describe_provenance
 from reporting.report_table import escape_invisible
 from reporting.results_model import Figure, ResultRow
-from reporting.sections.cells import describe_provenance
 from reporting.sections.repeats import JOULES, ReportSpread, Setting, join_repeats
 
 

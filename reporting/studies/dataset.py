@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from reporting.report_table import round_significant
 from reporting.study_record import DEMO, SIMULATED
 from rules.bundle_format.records import Json
 from rules.studies.figures import keep_sound
@@ -138,10 +139,7 @@ def _round_all(batches: Sequence[BatchFigures], name: str) -> list[float | int |
 
 
 def _round(value: float | None) -> float | int | None:
-    if value is None:
-        return None
-    rounded = float(f"{value:.{_DIGITS}g}")
-    return int(rounded) if rounded.is_integer() else rounded
+    return None if value is None else round_significant(value, _DIGITS)
 
 
 def _round_accuracy(value: float | None) -> float | None:

@@ -24,7 +24,7 @@
     const unit = getUnit(row.workload, "joules_per_item");
     const value = text({ key: "joules_per_item", digits: 4 }, row);
     const { joules_per_item_low: low, joules_per_item_high: high } = row;
-    return { value, half: typeof low === "number" ? ((high - low) / 2).toFixed((value.split(".")[1] ?? "").length) : "", unit };
+    return { value, half: typeof low === "number" ? fixed((high - low) / 2, (value.split(".")[1] ?? "").length) : "", unit };
   }
 
   // The mean over the runs of a setting.

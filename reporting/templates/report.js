@@ -51,8 +51,13 @@
     return objectsByTable[id];
   }
 
-  // The next four functions format a cell as reporting/report_table.py does.
+  // Formats what a reader recomputes, and marks of charts, as reporting/report_table.py formats cells.
   const grouped = (digits) => digits.replace(/\B(?=(\d{3})+(?!\d))/g, NO_BREAK);
+  // A number with all of its digits.
+  function groupDigits(value) {
+    const [whole, ...part] = String(value).split(".");
+    return [grouped(whole), ...part].join(".");
+  }
   function fixed(value, decimals) {
     const [whole, part] = Math.abs(value).toFixed(decimals).split(".");
     return (value < 0 ? "\u2212" : "") + grouped(whole) + (part ? `.${part}` : "");
@@ -61,26 +66,24 @@
     if (value === 0) return "0";
     return fixed(value, Math.max(0, digits - 1 - Math.floor(Math.log10(Math.abs(value)))));
   }
+  const plain = (column, value) => (column.form === "signed" ? fixed(Math.round(value * 100) / 100 + 0, 2) : number(value, column.digits));
   function text(column, row) {
     const value = row[column.key];
     if (value === null || value === undefined) return "";
     if (typeof value === "boolean") return value ? "yes" : "no";
     if (typeof value === "string") return value.replaceAll(" \u00d7 ", `${NO_BREAK}\u00d7${NO_BREAK}`);
     const kind = row[`${column.key}_kind`];
-    if (kind === "printed") return grouped(String(value).split(".")[0]) + (String(value).includes(".") ? `.${String(value).split(".")[1]}` : "");
+    if (kind === "printed") return groupDigits(value);
     if (kind === "assumed") return `≈${NO_BREAK}${number(value, column.digits)}`;
     if (kind === "bound") return `≥${NO_BREAK}${number(value, 3)}`;
-    if (column.form === "count") return number(value, 1);
-    if (column.form === "signed") return fixed(Math.round(value * 100) / 100 + 0, 2);
-    return number(value, column.digits);
+    return column.form === "count" ? number(value, 1) : plain(column, value);
   }
   function interval(column, row) {
     const [low, high, n] = ["low", "high", "n"].map((end) => row[`${column.key}_${end}`]);
     if (!column.interval || typeof low !== "number" || typeof high !== "number") return "";
-    const signed = column.form === "signed";
-    const ends = [low, high].map((end) => signed ? fixed(Math.round(end * 100) / 100 + 0, 2) : number(end, column.digits));
+    const ends = [low, high].map((end) => plain(column, end));
     // Between numbers with a sign, a dash would look like a minus.
-    return `${ends.join(signed || low < 0 ? " to " : "–")}, n${NO_BREAK}=${NO_BREAK}${n}`;
+    return `${ends.join(column.form === "signed" || low < 0 ? " to " : "–")}, n${NO_BREAK}=${NO_BREAK}${n}`;
   }
 
   // A cell as reporting/html/tables.py renders it.

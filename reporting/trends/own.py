@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 
+from reporting.quantities import name_line
 from reporting.results_model import ResultRow
-from reporting.sections.cells import name_line
 from reporting.study_record import StudyRecord
 from rules.metrics.figures import Estimate
 from rules.studies.figures import keep_sound

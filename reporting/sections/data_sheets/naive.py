@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from statistics import fmean
 
+from reporting.quantities import name_line, quantities, quantity, read_cells
 from reporting.report_table import Column, ReportTable, TableRow
 from reporting.results_model import ResultRow
 from reporting.sections.cells import (
@@ -10,8 +11,8 @@ from reporting.sections.cells import (
     BundleLink,
     Cells,
     add_mark_columns,
+    make_estimate_cells,
     make_mark_cells,
-    name_line,
 )
 from reporting.sections.compare import name_settings
 from reporting.sections.repeats import Setting, join_repeats
@@ -42,13 +43,8 @@ def make_naive_cells(row: ResultRow) -> Cells:
     """The cells of `NAIVE_COLUMNS`; none if a run has no energy or no MFU."""
     if row.naive is None:
         return {}
-    factor = row.naive.factor
-    low, high = factor.ci95 or (None, None)
     return {
-        "over_naive": factor.mean,
-        "over_naive_low": low,
-        "over_naive_high": high,
-        "over_naive_n": factor.n,
+        **make_estimate_cells("over_naive", row.naive.factor),
         "naive_estimate": row.naive.denominator,
     }
 
@@ -66,10 +62,9 @@ def build_naive_table(rows: Sequence[ResultRow], link: BundleLink) -> ReportTabl
         return None
     names, best_rows = _name_settings([row for *_, row in compared])
     columns = add_mark_columns(
-        Column("workload", "workload"),
-        Column("cap_w", "cap", "W per accelerator", "count"),
-        Column("power_w", "mean power", "W", "number"),
-        Column("mfu_percent", "MFU", "%", "number", 3),
+        *quantities("workload", "cap_w"),
+        quantity("power_w", unit="W"),
+        quantity("mfu_percent", kinds=False),
         Column(
             "achieved_tflops",
             "achieved",
@@ -79,7 +74,7 @@ def build_naive_table(rows: Sequence[ResultRow], link: BundleLink) -> ReportTabl
             about="FLOPs of the model per second: throughput \u00d7 FLOPs per item",
         ),
         Column("peak_tflops", "dense peak", "TFLOP/s per accelerator", "number"),
-        Column("precision", "precision", about="the dense peak is that of this precision"),
+        quantity("precision", about="the dense peak is that of this precision"),
         Column("highest_power_w", "highest power of the board", "W", "count"),
         _FACTOR,
         _ESTIMATE,
@@ -93,9 +88,7 @@ def build_naive_table(rows: Sequence[ResultRow], link: BundleLink) -> ReportTabl
     )
     cells: list[Cells] = [
         {
-            "workload": row.workload,
-            "power_w": row.mean_power_w.value if row.mean_power_w else None,
-            "mfu_percent": row.mfu.value * 100 if row.mfu else None,
+            **read_cells(columns, row),
             **_make_peak_cells(row),
             **make_naive_cells(row),
             **make_mark_cells(row, link),

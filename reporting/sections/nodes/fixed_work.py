@@ -4,16 +4,10 @@ what papers print of whole nodes."""
 from collections.abc import Iterable, Sequence
 
 from reporting.paper import Paper, PublishedWork
+from reporting.quantities import name_line, quantity, read_cells
 from reporting.report_table import Column, ReportTable, TableRow, format_number
 from reporting.results_model import ResultRow
-from reporting.sections.cells import (
-    IN_CHART,
-    BundleLink,
-    Cells,
-    add_mark_columns,
-    make_mark_cells,
-    name_line,
-)
+from reporting.sections.cells import IN_CHART, BundleLink, Cells, add_mark_columns, make_mark_cells
 from reporting.sections.compare import format_comparison_group
 from reporting.sections.nodes.power import explain_unranked
 from reporting.sections.planning import DEFAULTS, Assumptions
@@ -27,8 +21,8 @@ from rules.workloads import workloads
 COLUMNS = add_mark_columns(
     Column("work", "work"),
     Column("result", "result"),
-    Column("batch", "batch size", "", "count", about="of a server: requests in flight"),
-    Column("cap_w", "cap", "W per accelerator", "count"),
+    quantity("batch", title="batch size", unit=""),
+    quantity("cap_w"),
     Column("items", "items", "", "count"),
     Column("item", "item"),
     Column("hours", "time", "h", "number"),
@@ -57,8 +51,8 @@ COLUMNS = add_mark_columns(
         about="energy of the nodes over the least of the same workload, standing, precision "
         "and number of accelerators, or of the same paper and work",
     ),
-    Column("active_percent", "active share", "%", "number", 3),
-    Column("utilisation_percent", "utilisation", "%", "number", 3),
+    quantity("active_percent", digits=3),
+    quantity("utilisation_percent"),
     Column("note", "note", hidden=True),
     Column("place", "place in the source", hidden=True),
     Column(
@@ -138,6 +132,7 @@ def _make_cells(row: ResultRow, link: BundleLink, assumptions: Assumptions) -> C
     ci95 = row.joules_per_item and row.joules_per_item.ci95
     interval_kwh = [end * items / JOULES_PER_KWH for end in ci95 or ()]
     return {
+        **read_cells(COLUMNS, row),
         **_make_node_cells(items, nodes, "measured" if measured else "assumed"),
         "work": row.workload,
         "item": workloads()[row.workload].item,
@@ -146,8 +141,6 @@ def _make_cells(row: ResultRow, link: BundleLink, assumptions: Assumptions) -> C
         "accelerators_kwh_low": interval_kwh[0] if interval_kwh else None,
         "accelerators_kwh_high": interval_kwh[1] if interval_kwh else None,
         "accelerators_kwh_n": row.joules_per_item.n if row.joules_per_item else None,
-        "active_percent": 100 * run.activity.active_share,
-        "utilisation_percent": run.activity.utilisation_percent,
         **make_mark_cells(row, link),
         # The notes on cautions are in the sections of workloads.
         "caution": None,

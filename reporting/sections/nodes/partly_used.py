@@ -7,6 +7,7 @@ their own.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from reporting.quantities import quantity
 from reporting.report_table import Column, ReportTable
 from reporting.results_model import ResultRow
 from reporting.sections.cells import (
@@ -117,10 +118,10 @@ def _make_columns(item: str) -> tuple[Column, ...]:
         return Column(key, title, "%", "signed", about=about, interval=True)
 
     return add_mark_columns(
-        Column("line", "run"),
+        quantity("line", title="run"),
         Column("used", "boards used", "", "count"),
         Column("idle_boards", "idle boards", "", "count"),
-        Column("cap_w", "cap", "W per accelerator", "count"),
+        quantity("cap_w"),
         Column("joules_per_item", "energy of the used boards", f"J/{item}", "number"),
         Column("idle_w", "power of the idle boards", "W", "number", about="of all together"),
         Column("with_idle_joules_per_item", "energy with idle boards", f"J/{item}", "number"),
@@ -132,7 +133,7 @@ def _make_columns(item: str) -> tuple[Column, ...]:
             3,
             about="of the energy of all boards",
         ),
-        Column("node_joules_per_item", "node energy", f"J/{item}", "number"),
+        quantity("node_joules_per_item", unit=f"J/{item}", interval=False),
         gain("energy_gain_percent", "energy gain of the used boards", "against the default cap"),
         gain(
             "with_idle_energy_gain_percent",

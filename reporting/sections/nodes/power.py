@@ -1,15 +1,14 @@
 """What node meters measured: the second scope of the report, never mixed with the figures of the
 accelerators."""
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from reporting.quantities import NODE_SCOPE, quantities, quantity, read_cells
 from reporting.report_table import Column, ReportTable
 from reporting.results_model import ResultRow
 from reporting.sections.cells import (
     FACET_COLUMNS,
-    NODE_SCOPE,
     BundleLink,
     Cells,
     add_mark_columns,
@@ -19,7 +18,7 @@ from reporting.sections.cells import (
 )
 from reporting.sections.section import Section
 from reporting.sections.sweeps.caps import CapSweep, find_sweeps
-from rules.declarations.system import MeterDeclaration, SystemDeclaration
+from rules.declarations.system import MeterDeclaration
 from rules.metrics.node.figures import NodeHeadline
 from rules.metrics.sweeps.gains import compare
 from rules.metrics.sweeps.points import Point, combine
@@ -48,27 +47,13 @@ def build_node_table(
         return None
     measured.sort(key=lambda pair: (explain_unranked(pair[0]) is not None, _get_energy_j(pair[1])))
     columns = add_mark_columns(
-        Column("line", "run"),
-        Column("cap_w", "cap", "W per accelerator", "count"),
+        quantity("line", title="run"),
+        quantity("cap_w"),
         Column("nodes", "nodes", "", "count"),
-        Column(
-            "node_joules_per_item", "node energy", f"J/{workload.item}", "number", interval=True
-        ),
-        Column(
-            "node_items_per_joule",
-            "node efficiency",
-            f"{workload.item}s/J",
-            "number",
-            interval=True,
-        ),
-        Column("node_mean_power_w", "mean", "W", "number", interval=True),
-        Column("node_median_power_w", "median", "W", "count"),
-        Column("node_p95_power_w", "p95", "W", "count"),
-        Column("node_max_power_w", "maximum", "W", "count"),
-        Column(
-            "node_max_60s_power_w", "maximum of 60 s", "W", "count", about="largest mean over 60 s"
-        ),
-        Column("node_rated_w", "rated power", "W", "count", about="of all nodes of the run"),
+        quantity("node_joules_per_item", unit=f"J/{workload.item}"),
+        quantity("node_items_per_joule", unit=f"{workload.item}s/J"),
+        *quantities("node_mean_power_w", "node_median_power_w", "node_p95_power_w"),
+        *quantities("node_max_power_w", "node_max_60s_power_w", "node_rated_w"),
         *(
             (Column("node_rated_source", "rated power stated in"),)
             if any(_list_rating_sources(row) for row, _ in measured)
@@ -91,7 +76,7 @@ def build_node_table(
         Column("meters", "meters", about="kind, place and current of each meter of record"),
         Column("unranked", "not ranked because"),
     )
-    cells = tuple(_make_cells(row, node, link) for row, node in measured)
+    cells = tuple(read_cells(columns, row) | _make_cells(row, node, link) for row, node in measured)
     return ReportTable(id, title, columns, cells, ABOUT)
 
 
@@ -127,31 +112,17 @@ def _make_cells(row: ResultRow, node: NodeHeadline, link: BundleLink) -> Cells:
         **make_mark_cells(row, link),
         "scope": NODE_SCOPE,
         "nodes": len(system.nodes),
-        **make_estimate_cells("node_joules_per_item", node.joules_per_item),
-        **make_estimate_cells("node_items_per_joule", node.items_per_joule),
-        **make_estimate_cells("node_mean_power_w", node.mean_power_w),
-        "node_median_power_w": node.median_power_w,
-        "node_p95_power_w": node.p95_power_w,
-        "node_max_power_w": node.max_power_w,
         **(
             {"node_control_percent": row.control.node_share * 100}
             if row.control and row.control.node_share is not None
             else {}
         ),
-        "node_max_60s_power_w": node.max_60s_power_w,
-        "node_rated_w": _add_ratings_w(system),
         **({"node_rated_source": "; ".join(sources)} if sources else {}),
         **make_estimate_cells("node_over_accelerators", node.over_accelerators),
         "node_level": f"level {node.level}" if node.level else "none",
         "meters": "; ".join(map(_describe_meter, system.meters_of_record)),
         "unranked": explain_unranked(row),
     }
-
-
-def _add_ratings_w(system: SystemDeclaration) -> float | None:
-    """The rated power of all nodes; None if one does not state it."""
-    ratings_w = [node.rated_w for node in system.nodes]
-    return None if None in ratings_w else math.fsum(w for w in ratings_w if w is not None)
 
 
 def _list_rating_sources(row: ResultRow) -> list[str]:
@@ -174,29 +145,24 @@ def build_node_gain_table(
     unless node meters measured two caps of a sweep, among them the default cap."""
     columns = (
         Column("line", "sweep"),
-        Column("cap_w", "cap", "W per accelerator", "count"),
-        Column("node_joules_per_item", "node energy", f"J/{workload.item}", "number"),
-        Column("node_energy_gain_percent", "node energy gain", "%", "signed", interval=True),
-        Column(
-            "energy_gain_percent",
-            "energy gain of the accelerators",
-            "%",
-            "signed",
-            interval=True,
-        ),
-        Column(
-            "node_gain_minus_extra_time_points",
-            "node gain \u2212 extra time",
-            "points",
-            "signed",
-            interval=True,
-        ),
-        Column(
-            "gain_minus_extra_time_points",
-            "gain \u2212 extra time of the accelerators",
-            "points",
-            "signed",
-            interval=True,
+        quantity("cap_w"),
+        quantity("node_joules_per_item", unit=f"J/{workload.item}", interval=False),
+        *(
+            Column(key, title, unit, "signed", interval=True)
+            for key, title, unit in (
+                ("node_energy_gain_percent", "node energy gain", "%"),
+                ("energy_gain_percent", "energy gain of the accelerators", "%"),
+                (
+                    "node_gain_minus_extra_time_points",
+                    "node gain \u2212 extra time",
+                    "points",
+                ),
+                (
+                    "gain_minus_extra_time_points",
+                    "gain \u2212 extra time of the accelerators",
+                    "points",
+                ),
+            )
         ),
         *(column for column in FACET_COLUMNS if column.key not in ("cap_w", "scope")),
     )

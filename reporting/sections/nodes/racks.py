@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from reporting.paper import Paper, PublishedNode
+from reporting.quantities import PERCENTILES, quantity
 from reporting.report_table import Column, ReportTable, TableRow
 from reporting.results_model import ResultRow
 from reporting.sections.cells import BundleLink, Cells
@@ -152,9 +153,9 @@ def build_whole_nodes_table(nodes: Sequence[NodePower]) -> ReportTable | None:
         Column("work", "workload"),
         Column("accelerators", "accelerators", "", "count", hidden=True),
         Column("mean_w", "mean", "W", "number", kinds=True),
-        Column("median_w", "median", "W", "number", kinds=True),
+        quantity("node_median_power_w", key="median_w", form="number", kinds=True),
         Column("p99_60s_w", "99th percentile of 60 s means", "W", "number", kinds=True),
-        Column("max_w", "maximum", "W", "number", kinds=True),
+        quantity("node_max_power_w", key="max_w", form="number", kinds=True),
         Column("rated_w", "rated power", "W", "count"),
         Column("max_percent", "maximum / rated power", "%", "number", 3),
         Column("source", "source", form="evidence"),
@@ -162,8 +163,8 @@ def build_whole_nodes_table(nodes: Sequence[NodePower]) -> ReportTable | None:
         *_HIDDEN,
         Column("line", "node and source", hidden=True),
         *(
-            Column(f"{percentile}_w", title, "W", "number", hidden=True)
-            for percentile, title in _PERCENTILES
+            Column(f"{percentile}_w", PERCENTILES[percentile], "W", "number", hidden=True)
+            for percentile in _SPREAD
         ),
     )
     cells = [
@@ -173,14 +174,8 @@ def build_whole_nodes_table(nodes: Sequence[NodePower]) -> ReportTable | None:
             "line": f"{node.source} \u00b7 {node.name}",
             "work": node.work,
             "accelerators": node.accelerators,
-            "mean_w": node.mean_w,
-            "mean_w_kind": node.kind,
-            "median_w": node.median_w,
-            "median_w_kind": node.kind,
-            "p99_60s_w": node.p99_60s_w,
-            "p99_60s_w_kind": node.kind,
-            "max_w": node.max_w,
-            "max_w_kind": node.kind,
+            **{key: getattr(node, key) for key in _POWERS},
+            **{f"{key}_kind": node.kind for key in _POWERS},
             "rated_w": node.rated_w,
             # `relative_percent` is the difference from 100 %.
             "max_percent": comparison.relative_percent(node.max_w, node.rated_w) + 100
@@ -195,20 +190,15 @@ def build_whole_nodes_table(nodes: Sequence[NodePower]) -> ReportTable | None:
     return ReportTable("whole-nodes", "Power of whole nodes", columns, tuple(cells))
 
 
-_PERCENTILES = (
-    ("min", "minimum"),
-    ("p5", "5th percentile"),
-    ("p25", "25th percentile"),
-    ("p75", "75th percentile"),
-    ("p95", "95th percentile"),
-)
+_POWERS = ("mean_w", "median_w", "p99_60s_w", "max_w")
+_SPREAD = ("min", "p5", "p25", "p75", "p95")
 
 
 def _make_spread_cells(spread: PowerSpread | None) -> Cells:
     """The percentiles that publications do not state."""
     if spread is None:
         return {}
-    return {f"{name}_w": getattr(spread, f"{name}_w") for name, _ in _PERCENTILES}
+    return {f"{name}_w": getattr(spread, f"{name}_w") for name in _SPREAD}
 
 
 def build_rack_table(

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from reporting.quantities import quantity
 from reporting.report_table import Column, ReportTable
 from reporting.results_model import ResultRow, name_submitted_line
 from reporting.sections.cells import (
@@ -197,14 +198,14 @@ def build_sweep_table(
 def _make_sweep_columns(item: str) -> tuple[Column, ...]:
     return add_facet_columns(
         Column("line", "sweep"),
-        Column("cap_w", "cap", "W per accelerator", "count"),
+        quantity("cap_w"),
         Column(
             "default",
             "default",
             hidden=True,
             about="whether this is the default cap, the reference of the sweep",
         ),
-        Column("in_force_w", "limit read back", "W"),
+        quantity("in_force_w"),
         *make_point_columns(item),
         *make_gain_columns(item, "at the default cap"),
         Column("best", "best", hidden=True, about="most efficient cap among the comparable ones"),

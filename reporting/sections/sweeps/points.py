@@ -3,6 +3,7 @@ setting."""
 
 from collections.abc import Sequence
 
+from reporting.quantities import quantity
 from reporting.report_table import Column
 from reporting.results_model import ResultRow
 from reporting.sections.cells import MARK_COLUMNS, BundleLink, Cells, make_facet_cells, pluralize
@@ -33,10 +34,10 @@ def make_point(row: ResultRow) -> Point | None:
 def make_point_columns(item: str) -> tuple[Column, ...]:
     """Power, throughput, energy and efficiency of the runs at one setting."""
     return (
-        Column("power_w", "mean power", "W per accelerator", "number"),
-        Column("items_per_s", "throughput", f"{item}s/s, all accelerators", "number"),
-        Column("joules_per_item", "energy", f"J/{item}", "number"),
-        Column("items_per_joule", "efficiency", f"{item}s/J", "number"),
+        quantity("power_w"),
+        quantity("items_per_s", title="throughput", unit=f"{item}s/s, all accelerators"),
+        quantity("joules_per_item", unit=f"J/{item}", interval=False, kinds=False),
+        quantity("items_per_joule", unit=f"{item}s/J", interval=False, kinds=False),
     )
 
 

@@ -4,15 +4,14 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from reporting.quantities import quantities, quantity, read_cells
 from reporting.report_table import Column, ReportTable
 from reporting.results_model import ResultRow
 from reporting.sections.cells import (
     BundleLink,
     Cells,
     add_mark_columns,
-    drop_kind,
     make_estimate_cells,
-    make_figure_cells,
     make_mark_cells,
 )
 from reporting.sections.repeats import (
@@ -136,15 +135,12 @@ def build_scaling_table(
     """Runs on several accelerators compared with runs on one, and the spread between their
     accelerators. Without `spread`, the runs are compared with no others."""
     columns = add_mark_columns(
-        Column("line", "run"),
-        Column("count", "accelerators", "", "count"),
-        Column("cap_w", "cap", "W per accelerator", "count"),
-        Column(
+        quantity("line", title="run"),
+        *quantities("count", "cap_w"),
+        quantity(
             "items_per_s_per_accelerator",
-            "throughput",
-            f"{workload.item}s/s per accelerator",
-            "number",
-            interval=True,
+            unit=f"{workload.item}s/s per accelerator",
+            kinds=False,
         ),
         Column("on_one", "throughput on one", f"{workload.item}s/s", "number"),
         Column("speed_up", "speed-up", "", "number", interval=True),
@@ -169,7 +165,9 @@ def build_scaling_table(
         BOARD_LIMIT_COLUMN,
     )
     cells = tuple(
-        _make_cells(run, link, spread) | make_limit_cells(spread, RATE, run.row.model)
+        read_cells(columns, run.row)
+        | _make_cells(run, link, spread)
+        | make_limit_cells(spread, RATE, run.row.model)
         for run in runs
     )
     return ReportTable(id, title, columns, cells, ABOUT)
@@ -238,10 +236,6 @@ def _make_cells(run: ScaledRun, link: BundleLink, spread: ReportSpread | None) -
     }
     return {
         **make_mark_cells(row, link),
-        # The column has no kind, because all these figures are measured.
-        **drop_kind(
-            make_figure_cells("items_per_s_per_accelerator", row.items_per_s_per_accelerator)
-        ),
         "on_one": _compute_mean_throughput(run.references) if run.references else None,
         **_make_scaling_cells(run, spread),
         **spreads,

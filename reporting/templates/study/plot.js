@@ -56,7 +56,7 @@
   }
 
   const colourOf = ({ colour }) => (colour ? { style: `--mark:${colour}` } : {});
-  const formatTick = (value) => (value !== 0 && (Math.abs(value) < 1e-4 || Math.abs(value) >= 1e6) ? value.toExponential(0).replace("e", "·10^").replace("+", "") : grouped(String(value).split(".")[0]) + (String(value).split(".")[1] ? `.${String(value).split(".")[1]}` : ""));
+  const formatTick = (value) => (value !== 0 && (Math.abs(value) < 1e-4 || Math.abs(value) >= 1e6) ? value.toExponential(0).replace("e", "·10^").replace("+", "") : groupDigits(value));
 
   // A plot in the figure of that id. `describe(row)` gives the lines of the tooltip of a point, `columns` the table of the rows ([key,
   // value of a row]). `point(row)` follows the pointer or the arrow keys, with null away from all points, and `pick(row)` a click or Enter.

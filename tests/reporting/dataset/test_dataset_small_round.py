@@ -17,6 +17,7 @@ from checker.engine import judge
 from reporting.cli import main
 from reporting.collect import NothingFoundError
 from reporting.dataset import Round
+from reporting.dataset.columns import DTYPES
 from reporting.dataset.description import DescriptionError, read_description
 from reporting.dataset.evidence import EPOCH_COLUMNS, FINDING_COLUMNS, FindingRecord
 from reporting.dataset.parquet import MARKS
@@ -121,7 +122,7 @@ def test_epochs_are_those_of_the_result_over_all_boards_and_per_board(
     for row, epoch in zip(data.epochs.to_dict("records"), result["epochs"], strict=True):
         named = {**epoch, **epoch["figures"]}
         named["mean_power_w"] = named["mean_power_w_per_accelerator"]
-        columns = [column.name for column in EPOCH_COLUMNS if column.name in named]
+        columns = [column.key for column in EPOCH_COLUMNS if column.key in named]
         assert len(columns) == 12
         assert {name: row[name] for name in columns} == pytest.approx(
             {name: named[name] for name in columns}, rel=1e-6
@@ -194,7 +195,7 @@ def test_round_without_runs_has_all_columns() -> None:
     assert len(published.figures) == 95 and published.figures["bundle"].isna().all()
     frames = {t.name: getattr(published, t.name, published.read_samples()) for t in TABLES}
     for table in list_tables(published):
-        expected = {column.name: column.dtype for column in table.columns}
+        expected = {column.key: DTYPES[column.form] for column in table.columns}
         assert {str(k): str(v) for k, v in frames[table.name].dtypes.items()} == expected
     assert all(frames[name].empty for name in ("runs", "epochs", "samples"))
 

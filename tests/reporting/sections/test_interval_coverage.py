@@ -18,8 +18,9 @@ from support.report.recomputed_results import PER_JOULE
 from support.report.result_rows import make_figure, make_run_row
 
 from reporting.collect import collect
+from reporting.quantities import describe_provenance
 from reporting.results_model import ResultRow
-from reporting.sections.cells import describe_provenance, list_boards
+from reporting.sections.cells import list_boards
 from reporting.sections.repeats import (
     JOULES,
     NO_REPEATS,
