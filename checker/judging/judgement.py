@@ -15,6 +15,7 @@ from rules.finding import Finding, Problem, Severity, Violation
 from rules.fingerprints import Fingerprints, Noise
 from rules.metrics.figures import Estimate, Headline, MeanClocks
 from rules.run_summary import RunSummary
+from rules.settings import ConfigurationKey
 from rules.summaries.study_summary import SessionSummary, StudySummary
 
 _LENGTH_BYTES = 8
@@ -47,6 +48,8 @@ _RECORDS: Mapping[str, Any] = {
     )
 }
 """The classes whose instances are read: nothing else in a file can become an object."""
+
+_MAPPINGS: Mapping[str, Any] = {mapping.__name__: mapping for mapping in (dict, ConfigurationKey)}
 
 
 def encode_judgement(judgement: Judgement) -> bytes:
@@ -110,15 +113,15 @@ def _encode(value: object, arrays: list[bytes]) -> object:
         return [_encode(item, arrays) for item in value]
     if isinstance(value, list):
         return {"list": [_encode(item, arrays) for item in value]}
-    if isinstance(value, dict):
-        return {"dict": {str(key): _encode(item, arrays) for key, item in value.items()}}
+    if (name := type(value).__name__) in _MAPPINGS:
+        assert isinstance(value, dict)
+        return {name: {str(key): _encode(item, arrays) for key, item in value.items()}}
     if isinstance(value, np.ndarray):
         begin = sum(map(len, arrays))
         arrays.append(value.tobytes())
         return {"array": [value.dtype.str, len(value), begin]}
     if isinstance(value, Severity | Path):
         return {"Path" if isinstance(value, Path) else "Severity": [str(value)]}
-    name = type(value).__name__
     names = _list_fields(_RECORDS[name]) if name in _RECORDS else ()
     if not names:
         raise TypeError(f"a {name} cannot be written")
@@ -131,8 +134,9 @@ def _decode(value: Any, arrays: bytes) -> Any:
     ((name, content),) = value.items()
     if name == "list":
         return _decode_all(content, arrays)
-    if name == "dict":
-        return dict(zip(content, _decode_all(content.values(), arrays), strict=True))
+    if name in _MAPPINGS:
+        values = _decode_all(content.values(), arrays)
+        return _MAPPINGS[name](zip(content, values, strict=True))
     if name == "array":
         dtype, length, begin = content
         # A copy is aligned, and may be written to like the original.
