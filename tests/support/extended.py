@@ -1,5 +1,5 @@
-"""Which tests `make test` leaves to `make test-all`, and what they need. This is the one place that
-says so; a test that needs none of it is in both."""
+"""Which tests `make test` leaves to `make test-all`, and what they need. Beside the cases of
+tests/rules/test_mutations.py on committed runs, this is the one place that says so."""
 
 from collections.abc import Iterable
 
