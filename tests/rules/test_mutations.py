@@ -49,7 +49,16 @@ def shared_round(tmp_path_factory: pytest.TempPathFactory, signing_key: Path) ->
     return empty_round
 
 
-@pytest.mark.parametrize("case", list(list_cases()), ids=lambda case: case.name)
+# `make test` spoils the bundles of tests/support/bundles.py, `make test-all` committed runs too.
+CASES = [
+    pytest.param(
+        case, id=case.name, marks=[pytest.mark.extended("committed runs")] if case.origin else []
+    )
+    for case in list_cases()
+]
+
+
+@pytest.mark.parametrize("case", CASES)
 def test_spoilt_bundle_is_noticed(
     case: Case, submissions: Submissions, shared_round: Submissions, score: list[bool]
 ) -> None:

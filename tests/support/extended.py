@@ -1,5 +1,5 @@
-"""Which tests `make test` leaves to `make test-all`, and what they need. This is the one place that
-says so; a test that needs none of it is in both."""
+"""Which tests `make test` leaves to `make test-all`, and what they need. Beside the cases of
+tests/rules/test_mutations.py on committed runs, this is the one place that says so."""
 
 from collections.abc import Iterable
 
@@ -36,8 +36,11 @@ GROUPS = {
 
 PLACES = {
     "tests/checker/test_find.py::test_many_hidden": "20 000 directories",
+    "tests/checker/test_listing.py": "hundreds of bundles",
     "tests/checker/test_reproductions.py::test_committed_reproduction": "all of submissions/",
     "tests/checker/test_reproductions.py::test_output_in_the_page": "all of submissions/",
+    "tests/checker/test_special_files.py": "special files of the system",
+    "tests/checker/test_together.py": "processes that are killed",
     "tests/checker/test_verdict_cache.py::test_verdicts_on_the": "all of submissions/",
     "tests/checker/trust/test_reviewing.py::test_page_shows": "the commands of a page",
     "tests/end_to_end/kills/": "whole runs that are killed",
@@ -55,7 +58,7 @@ PLACES = {
     "tests/harness/run/test_idle.py": "whole runs",
     "tests/harness/run/test_inputs_hash.py": "torch",
     "tests/harness/run/workers/test_load.py::test_no_epoch": "many random draws",
-    "tests/harness/sensor/test_sensor_examination.py::test_declared": "many simulated readings",
+    "tests/harness/sensor/": "many simulated readings",
     "tests/harness/studies/test_study_methods.py::test_committed_study": "a long study",
     "tests/harness/test_interrupts.py": "processes that are interrupted",
     "tests/harness/test_terminal.py": "processes on a terminal and a full disk",
