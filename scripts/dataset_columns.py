@@ -7,8 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from reporting.dataset.columns import Column
+from reporting.dataset.columns import DTYPES
 from reporting.dataset.tables import TABLES
+from reporting.report_table import Column
 
 BREAK = "  "
 """At the end of a line: the next one begins on a line of its own."""
@@ -27,7 +28,7 @@ def render_columns() -> str:
     tables_of: dict[tuple[str, str, str, str], list[str]] = defaultdict(list)
     for table in TABLES:
         for column in table.columns:
-            key = (column.name, column.dtype, column.unit, column.meaning)
+            key = (column.key, DTYPES[column.form], column.unit, column.about)
             tables_of[key].append(table.name)
     rows: dict[tuple[str, ...], list[str]] = {}
     for key, names in tables_of.items():
@@ -54,8 +55,8 @@ def _render_column(name: str, dtype: str, unit: str, meaning: str) -> Iterator[s
 
 def list_accompanied(columns: Sequence[Column[Any]]) -> list[str]:
     """The figures that have the columns of `ENDS`."""
-    names = {column.name for column in columns}
-    return [column.name for column in columns if {column.name + end for end in ENDS} <= names]
+    names = {column.key for column in columns}
+    return [column.key for column in columns if {column.key + end for end in ENDS} <= names]
 
 
 def join(names: Sequence[str]) -> str:

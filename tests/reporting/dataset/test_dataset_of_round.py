@@ -306,7 +306,7 @@ def test_page_names_every_column_with_its_meaning() -> None:
         ]
         for column in table.columns:
             described = any(
-                line.startswith(f"`{column.name}`") and line.endswith(f": {column.meaning}  ")
+                line.startswith(f"`{column.key}`") and line.endswith(f": {column.about}  ")
                 for line in lines
             )
-            assert described or column.name in accompanying, column.name
+            assert described or column.key in accompanying, column.key
