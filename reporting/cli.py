@@ -4,9 +4,9 @@ Modules for checking and drawing are imported late, so that `--help` is fast.
 """
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NoReturn
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from reporting.charts.drawing import Drawing
     from reporting.collect import Collected
     from reporting.dataset.export import DataExport
+    from reporting.foreign.evidence import Foreign
     from reporting.papers.layout import PaperWidth
     from reporting.report_table import ReportTable
     from reporting.rounds.earlier import EarlierRound
@@ -119,6 +120,14 @@ def load_command(name: str) -> click.Command:
     help="Also show the published figures that come with wattmark.",
 )
 @click.option(
+    "--audit",
+    multiple=True,
+    metavar="DIRECTORY",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Also show the evidence of other programs below DIRECTORY, graded as by bench-check "
+    "audit and never ranked. May be repeated.",
+)
+@click.option(
     "--parquet",
     type=_DIRECTORY,
     help="Write runs, epochs, samples, findings and figures there as Parquet files with a data "
@@ -143,6 +152,7 @@ def main(
     width: Literal["252", "516"],
     since: str | None,
     published: bool,
+    audit: tuple[Path, ...],
     keyring: Path | None,
     local: bool,
 ) -> None:
@@ -159,12 +169,9 @@ def main(
     from checker.selection import refuse_keyring
     from reporting.charts import ChartError
     from reporting.charts.drawing import open_drawing, start_server
-    from reporting.collect import (
-        EvidenceChangedError,
-        NothingFoundError,
-        collect,
-        list_shipped_figures,
-    )
+    from reporting.collect import EvidenceChangedError, NothingFoundError
+    from reporting.foreign.declaration import ForeignError
+    from reporting.foreign.evidence import collect_foreign
     from reporting.rounds.earlier import EarlierRoundError, collect_earlier
 
     refuse_keyring(keyring, local)
@@ -173,19 +180,19 @@ def main(
         # Fail before the check, which may take minutes.
         with open_drawing() as drawing, _name_unwritable(out):
             data_exports = _prepare_outputs(out, parquet, archive, paths, local)
+            foreign = collect_foreign(audit) if audit else None
             show_step("checking the bundles" if since is None else "checking the earlier round")
             earlier = None if since is None else collect_earlier(since, paths, keyring, local)
             show_step("checking the bundles")
             # The server starts when this process works alone, and not while all cores check.
             after_bundles = start_server if out else None
-            shipped = list_shipped_figures(paths) if published else []
-            collected = collect([*paths, *shipped], keyring, local, after_bundles)
+            collected = _collect(paths, published, foreign, keyring, local, after_bundles)
             exports = Exports(tables, figures, 252 if width == "252" else 516)
             lines = _write_files(collected, earlier, out, exports, drawing) if out else []
         lines += _write_data(collected, data_exports)
     except OutputError as error:
         raise click.UsageError(str(error)) from None
-    except (EarlierRoundError, NothingFoundError) as error:
+    except (EarlierRoundError, ForeignError, NothingFoundError) as error:
         raise click.ClickException(str(error)) from None
     except (ChartError, CheckerError, EvidenceChangedError) as error:
         raise UnavailableError(str(error)) from None
@@ -193,6 +200,21 @@ def main(
         show_step("")
     click.echo("".join(f"{line}\n" for line in lines), nl=False)
     sys.exit(FAILED if collected.rejected else 0)
+
+
+def _collect(
+    paths: Sequence[Path],
+    published: bool,
+    foreign: "Foreign | None",
+    keyring: Path | None,
+    local: bool,
+    after_bundles: Callable[[], None] | None,
+) -> "Collected":
+    """What the report shows. Raises NothingFoundError and checker.CheckerError."""
+    from reporting.collect import collect, list_shipped_figures
+
+    shipped = list_shipped_figures(paths) if published else []
+    return replace(collect([*paths, *shipped], keyring, local, after_bundles), foreign=foreign)
 
 
 def _refuse_without_page(
@@ -365,7 +387,10 @@ def _count_results(collected: "Collected") -> str:
     failed, withdrawn = len(collected.rejected), len(collected.withdrawn)
     label = collected.local_label
     judged = f"{label}: {passed} without errors" if label else f"{passed} passed"
-    return f"{judged}, {failed} failed, {withdrawn} withdrawn, {published} published figures"
+    foreign = f", {len(collected.foreign.rows)} audited rows" if collected.foreign else ""
+    return (
+        f"{judged}, {failed} failed, {withdrawn} withdrawn, {published} published figures{foreign}"
+    )
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from checker.judging.bundle_judge import JudgedBundle
 from checker.listing import Listing, list_verdicts
 from checker.trust.manifest import find_manifest_problems
 from checker.verdict import NON_BUNDLE_STANDINGS, Verdict
+from reporting.foreign.evidence import Foreign
 from reporting.older_recipes import mark_older_recipes
 from reporting.paper import Paper
 from reporting.published_rows import build_published_rows
@@ -66,6 +67,9 @@ class Collected:
     local_label: str = ""
     """What a local report calls itself: the trust level of all its bundles, `local` if they differ.
     Empty for a report that read signatures, reviews, waivers and the LOG."""
+
+    foreign: Foreign | None = None
+    """The audited evidence of other programs; None if none was asked for."""
 
     @cached_property
     def rejected_listing(self) -> Listing:

@@ -104,7 +104,8 @@ def build_page_model(
     rows = drop_shared_words(named_rows, shared_words)
     passed_findings = collected.list_passed_findings()
     given = PageInput(
-        rows, named_rows, link, spread, collected.papers, passed_findings, collected.rejected
+        *(rows, named_rows, link, spread, collected.papers, passed_findings, collected.rejected),
+        foreign=collected.foreign,
     )
     changes = (
         compare_rounds(earlier.collected, collected, earlier.label, spread) if earlier else None

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from checker.verdict import Verdict
+from reporting.foreign.evidence import Foreign
 from reporting.paper import Paper
 from reporting.report_table import ReportTable
 from reporting.results_model import ResultRow
@@ -36,6 +37,8 @@ class PageInput:
     passed_findings: Sequence[Sequence[Finding]] = ()
     """The findings of each passed bundle, of runs and of studies."""
     rejected: Sequence[Verdict] = ()
+    foreign: Foreign | None = None
+    """The audited evidence of other programs; None if none was asked for."""
 
 
 @dataclass(frozen=True)
