@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from reporting.dataset.columns import DTYPES
-from reporting.dataset.tables import TABLES
+from reporting.dataset.tables import ALL_TABLES
 from reporting.report_table import Column
 
 BREAK = "  "
@@ -26,7 +26,7 @@ ENDS = {
 def render_columns() -> str:
     """The list, by the tables that share columns."""
     tables_of: dict[tuple[str, str, str, str], list[str]] = defaultdict(list)
-    for table in TABLES:
+    for table in ALL_TABLES:
         for column in table.columns:
             key = (column.key, DTYPES[column.form], column.unit, column.about)
             tables_of[key].append(table.name)
@@ -38,7 +38,7 @@ def render_columns() -> str:
 
 
 def _describe_accompanying() -> str:
-    (table,) = (table for table in TABLES if list_accompanied(table.columns))
+    (table,) = (table for table in ALL_TABLES if list_accompanied(table.columns))
     figures = join([f"`{name}`" for name in list_accompanied(table.columns)])
     ends = "; ".join(f"`{end}`, {text.format('X')}" for end, text in ENDS.items())
     return f"In `{table.name}`, {figures} have columns with these ends too: {ends}."

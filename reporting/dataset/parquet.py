@@ -12,8 +12,9 @@ from pyarrow import parquet
 from reporting.dataset.columns import DTYPES
 from reporting.dataset.round import Round
 from reporting.dataset.tables import (
+    ALL_TABLES,
+    FOREIGN_TABLE,
     FORMAT,
-    TABLES,
     Table,
     build_dictionary,
     format_dictionary,
@@ -25,7 +26,7 @@ from rules import VERSION
 DICTIONARY_FILE = "dictionary.json"
 README_FILE = "README.md"
 MARKS = {
-    **{table.file: "PAR1" for table in TABLES},
+    **{table.file: "PAR1" for table in ALL_TABLES},
     DICTIONARY_FILE: FORMAT,
     README_FILE: FORMAT,
 }
@@ -59,9 +60,20 @@ def write_dataset(round: Round, directory: Path) -> dict[str, int]:
         text = json.dumps(build_dictionary(tables, row_counts), ensure_ascii=False, indent=1)
         (unfinished / DICTIONARY_FILE).write_text(f"{text}\n", encoding="utf-8")
         (unfinished / README_FILE).write_text(_format_readme(tables, row_counts), encoding="utf-8")
-        for name in MARKS:
+        _remove_stale(directory, tables)
+        for name in (*(table.file for table in tables), DICTIONARY_FILE, README_FILE):
             (unfinished / name).replace(directory / name)
     return row_counts
+
+
+def _remove_stale(directory: Path, tables: Sequence[Table]) -> None:
+    """Remove the audited rows of an earlier export, if its dictionary has them and `tables` do
+    not."""
+    dictionary, name = directory / DICTIONARY_FILE, FOREIGN_TABLE.file
+    if FOREIGN_TABLE.name in {table.name for table in tables} or not dictionary.is_file():
+        return
+    if f'"file": "{name}"' in dictionary.read_text("utf-8", errors="replace"):
+        (directory / name).unlink(missing_ok=True)
 
 
 def _iterate_frames(round: Round, table: Table) -> Iterable[pd.DataFrame]:

@@ -17,7 +17,7 @@ from checker.output import write_output
 from reporting.dataset.description import Description
 from reporting.dataset.parquet import DICTIONARY_FILE, README_FILE
 from reporting.dataset.round import Round
-from reporting.dataset.tables import TABLES, Table, list_tables
+from reporting.dataset.tables import Table, list_tables
 from reporting.report_table import Column, Form
 from rules.bundle_format.records import Json
 
@@ -154,7 +154,7 @@ def _build_crate(rocrate: Any, round: Round, description: Description, directory
     if description.url:
         crate.root_dataset["url"] = description.url
     _add_entities(crate, "citation", "ScholarlyArticle", _list_publications(round))
-    for name, text in _describe_files():
+    for name, text in _describe_files(list_tables(round)):
         crate.add_file(
             directory / name,
             properties={
@@ -184,9 +184,9 @@ def _list_publications(round: Round) -> Iterator[tuple[str, str]]:
     yield from published.itertuples(index=False, name=None)
 
 
-def _describe_files() -> Iterator[tuple[str, str]]:
+def _describe_files(tables: Iterable[Table]) -> Iterator[tuple[str, str]]:
     """Each file with what it holds."""
-    for table in TABLES:
+    for table in tables:
         yield table.file, table.meaning
     yield DICTIONARY_FILE, "Name, dtype, unit and meaning of each column."
     yield README_FILE, "How to read the tables, and their columns."

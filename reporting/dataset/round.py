@@ -1,6 +1,7 @@
 """A round as pandas data frames."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
@@ -17,8 +18,10 @@ from reporting.dataset.evidence import (
     SampleRecord,
     build_sample_frame,
 )
+from reporting.dataset.foreign import FOREIGN_COLUMNS
 from reporting.dataset.results import FIGURE_COLUMNS, name_bundle, read_bundle_name
 from reporting.dataset.runs import RUN_COLUMNS
+from reporting.foreign.evidence import collect_foreign
 from reporting.results_model import ResultRow
 from rules.bundle import Bundle
 
@@ -46,13 +49,15 @@ class Round:
         *more_paths: str | Path,
         keyring: str | Path | None = None,
         local: bool = False,
+        audit: Sequence[str | Path] = (),
     ) -> "Round":
         """Check everything below the paths, as `bench-report` does, and keep what passed.
 
         `keyring` is a directory with allowed_signers, by default that of the round. With `local`,
-        keyring, signatures, reviews, waivers and LOG are not read. Raises
-        reporting.collect.NothingFoundError for a path with nothing to check, and
-        checker.CheckerError if signatures cannot be verified at all.
+        keyring, signatures, reviews, waivers and LOG are not read. `audit` are directories with
+        evidence of other programs. Raises reporting.collect.NothingFoundError for a path with
+        nothing to check, reporting.foreign.declaration.ForeignError for a directory without
+        evidence, and checker.CheckerError if signatures cannot be verified at all.
         """
         paths = [Path(path), *map(Path, more_paths)]
         for directory in paths:
@@ -60,7 +65,9 @@ class Round:
                 raise NothingFoundError(
                     f"{directory}: no such file or directory; name the directory of a round"
                 )
-        return cls(collect(paths, None if keyring is None else Path(keyring), local))
+        foreign = collect_foreign([Path(directory) for directory in audit]) if audit else None
+        collected = collect(paths, None if keyring is None else Path(keyring), local)
+        return cls(replace(collected, foreign=foreign))
 
     @cached_property
     def figures(self) -> pd.DataFrame:
@@ -86,6 +93,12 @@ class Round:
         return build_frame(
             EPOCH_COLUMNS, [epoch for row in self._run_rows.values() for epoch in _read_epochs(row)]
         )
+
+    @cached_property
+    def foreign(self) -> pd.DataFrame:
+        """One row per audited result of another program; none if nothing was audited."""
+        foreign = self._collected.foreign
+        return build_frame(FOREIGN_COLUMNS, foreign.rows if foreign else ())
 
     def read_samples(self, *bundles: str) -> pd.DataFrame:
         """One row per reading of an accelerator in these bundles, named as in `runs`; in all runs

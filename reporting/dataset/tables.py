@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from reporting.dataset.columns import DTYPES
 from reporting.dataset.evidence import EPOCH_COLUMNS, FINDING_COLUMNS, SAMPLE_COLUMNS
+from reporting.dataset.foreign import FOREIGN_COLUMNS
 from reporting.dataset.results import FIGURE_COLUMNS
 from reporting.dataset.runs import RUN_COLUMNS
 from reporting.report_table import Column
@@ -59,14 +60,21 @@ TABLES = (
         FINDING_COLUMNS,
     ),
 )
+FOREIGN_TABLE = Table(
+    "foreign",
+    "One row per audited result of another program; only with `--audit`.",
+    FOREIGN_COLUMNS,
+)
+ALL_TABLES = (*TABLES, FOREIGN_TABLE)
 
 
 def list_tables(round: "Round") -> tuple[Table, ...]:
-    """The tables, without the optional columns of which the round has no value."""
+    """The tables, without the optional columns of which the round has no value, and without
+    `foreign` if nothing was audited."""
     names = {*round.figures.columns, *round.runs.columns}
     return tuple(
         replace(table, columns=[c for c in table.columns if not c.optional or c.key in names])
-        for table in TABLES
+        for table in (TABLES if round.foreign.empty else ALL_TABLES)
     )
 
 

@@ -21,7 +21,7 @@ from reporting.dataset.columns import DTYPES
 from reporting.dataset.description import DescriptionError, read_description
 from reporting.dataset.evidence import EPOCH_COLUMNS, FINDING_COLUMNS, FindingRecord
 from reporting.dataset.parquet import MARKS
-from reporting.dataset.tables import TABLES, list_tables
+from reporting.dataset.tables import FOREIGN_TABLE, TABLES, list_tables
 from reporting.report_table import escape_invisible
 from rules.bundle_format.records import NO_STAMP
 
@@ -174,7 +174,7 @@ def test_parquet_files_keep_values_and_dtypes(
     result = export(small_round, "--parquet", tmp_path / "data")
     assert result.exit_code == 1, "a bundle failed"
     assert "1 figures, 1 runs, 11 epochs" in result.output
-    assert {path.name for path in (tmp_path / "data").iterdir()} == set(MARKS)
+    assert {path.name for path in (tmp_path / "data").iterdir()} == {*MARKS} - {FOREIGN_TABLE.file}
     for table in TABLES:
         frame = data.read_samples() if table.name == "samples" else getattr(data, table.name)
         pd.testing.assert_frame_equal(frame, pd.read_parquet(tmp_path / "data" / table.file))
