@@ -17,7 +17,7 @@ from harness.node_table import read_node_table
 from rules.bundle_format.files import shorten
 from rules.bundle_format.records import Json
 
-_SUPPLIES, _NEEDED, _CAPACITY = "PSUs", "Min PSUs Needed", "PowerCapacityWatts"
+SUPPLIES, NEEDED, CAPACITY = "PSUs", "Min PSUs Needed", "PowerCapacityWatts"
 _DEEPEST = 50
 
 
@@ -52,20 +52,24 @@ def make_node_table(path: Path, component: str | None = None) -> Json:
     count = len(chosen.capacities_w)
     table = {
         "rated_w": chosen.design_w,
-        "rated_source": f"nameplate of MLPerf Inference, {path.name}: {_CAPACITY} of "
+        "rated_source": f"nameplate of MLPerf Inference, {path.name}: {CAPACITY} of "
         f"{chosen.needed} of {count} power supplies of {chosen.path}",
         "power_supplies": count,
+        "supplies_needed": chosen.needed,
+        "supply_capacities_w": list(chosen.capacities_w),
     }
     return read_node_table(path, table)
 
 
 def format_node_table(table: Json) -> str:
     """The table as TOML."""
-    lines = [
-        f"{key} = {_quote(value) if isinstance(value, str) else f'{value:.10g}'}"
-        for key, value in table.items()
-    ]
-    return "\n".join(["[node]", *lines])
+    return "\n".join(["[node]", *(f"{key} = {_format(value)}" for key, value in table.items())])
+
+
+def _format(value: object) -> str:
+    if isinstance(value, list):
+        return f"[{', '.join(map(_format, value))}]"
+    return _quote(value) if isinstance(value, str) else f"{value:.10g}"
 
 
 def _quote(text: str) -> str:
@@ -73,11 +77,17 @@ def _quote(text: str) -> str:
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _read_yaml(path: Path) -> object:
+def import_yaml() -> Any:
+    """PyYAML. Raises MachineError if it is not installed."""
     try:
         import yaml
     except ImportError:
         raise MachineError("PyYAML is not installed; pip install 'wattmark[meters]'") from None
+    return yaml
+
+
+def _read_yaml(path: Path) -> object:
+    yaml = import_yaml()
     try:
         return yaml.safe_load(path.read_bytes())
     except OSError as error:
@@ -99,7 +109,7 @@ def _list_components(
             yield from _list_components(path, part, names, depth + 1)
     elif isinstance(value, dict):
         keys = {str(key).casefold(): key for key in value}
-        if _SUPPLIES.casefold() in keys:
+        if SUPPLIES.casefold() in keys:
             yield _make_component(path, {k: value[name] for k, name in keys.items()}, names)
         else:
             for name, part in value.items():
@@ -108,21 +118,21 @@ def _list_components(
 
 def _make_component(path: Path, entry: Json, names: tuple[str, ...]) -> Component:
     place = f"{path}: {'/'.join(names) or 'the file'}"
-    supplies, needed = entry[_SUPPLIES.casefold()], entry.get(_NEEDED.casefold())
+    supplies, needed = entry[SUPPLIES.casefold()], entry.get(NEEDED.casefold())
     if not isinstance(supplies, list) or not supplies:
-        raise PlanError(f"{place}: {_SUPPLIES} must list the power supplies")
+        raise PlanError(f"{place}: {SUPPLIES} must list the power supplies")
     capacities_w = []
     for number, supply in enumerate(supplies, 1):
-        capacity_w = supply.get(_CAPACITY) if isinstance(supply, dict) else None
+        capacity_w = supply.get(CAPACITY) if isinstance(supply, dict) else None
         if isinstance(capacity_w, bool) or not isinstance(capacity_w, int | float):
             raise PlanError(
-                f"{place}: power supply {number}: found {shorten(capacity_w)} as {_CAPACITY}, "
+                f"{place}: power supply {number}: found {shorten(capacity_w)} as {CAPACITY}, "
                 "expected its capacity in watts"
             )
         capacities_w.append(float(capacity_w))
     if isinstance(needed, bool) or not isinstance(needed, int) or not 1 <= needed <= len(supplies):
         raise PlanError(
-            f"{place}: found {shorten(needed)} as {_NEEDED}, expected 1 to {len(supplies)}, the "
+            f"{place}: found {shorten(needed)} as {NEEDED}, expected 1 to {len(supplies)}, the "
             "number of its power supplies"
         )
     return Component(names, tuple(capacities_w), needed)
@@ -131,7 +141,7 @@ def _make_component(path: Path, entry: Json, names: tuple[str, ...]) -> Componen
 def _choose(path: Path, components: list[Component], wanted: str | None) -> Component:
     if not components:
         raise PlanError(
-            f"{path}: no component has {_SUPPLIES}; give the nameplate file of an MLPerf Inference "
+            f"{path}: no component has {SUPPLIES}; give the nameplate file of an MLPerf Inference "
             "submission"
         )
     found = [c for c in components if wanted in (None, c.path, *c.names[-1:])]

@@ -6,7 +6,7 @@ import click
 
 from harness.commands.errors import report_errors
 
-FORMATS = ("aiperf", "annex-xi")
+FORMATS = ("aiperf", "annex-xi", "mlperf-power-yaml")
 
 
 @click.command()
@@ -20,18 +20,27 @@ FORMATS = ("aiperf", "annex-xi")
     help="annex-xi: also estimate the energy of so many items (tokens, images)",
 )
 def export(to: str, bundle: Path, items: float | None) -> None:
-    """Print the energy of a run in a format of others.
+    """Print the energy of a run, or the rating of its nodes, in a format of others.
 
     \b
-    aiperf    metrics of a server, as in profile_export_aiperf.json
-    annex-xi  the part on energy of the technical documentation that the EU
-              asks of general-purpose models, in Markdown
+    aiperf             metrics of a server, as in profile_export_aiperf.json
+    annex-xi           the part on energy of the technical documentation that
+                       the EU asks of general-purpose models, in Markdown
+    mlperf-power-yaml  the nameplate of MLPerf Inference, SYSTEM_power.yaml:
+                       the power supplies of each node
     """
-    from harness.exports import aiperf, annex_xi
+    from harness.exports import aiperf, annex_xi, mlperf_power_yaml
     from harness.exports.run import read_run
 
     if items is not None and to != "annex-xi":
         raise click.UsageError("--items belongs to annex-xi")
     with report_errors():
         run = read_run(bundle)
-        click.echo(aiperf.export(run) if to == "aiperf" else annex_xi.export(run, items))
+        match to:
+            case "aiperf":
+                text = aiperf.export(run)
+            case "annex-xi":
+                text = annex_xi.export(run, items)
+            case _:
+                text = mlperf_power_yaml.export(run)
+        click.echo(text)

@@ -56,6 +56,9 @@ class Node(JsonRecord):
     rated_source: str | None
     """Where the rated power is stated."""
     power_supplies: int | None
+    supplies_needed: int | None
+    """How many of its power supplies it needs; the others are redundant."""
+    supply_capacities_w: tuple[float, ...] | None
 
     @property
     def unused_accelerators(self) -> int:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from conftest import PRINCIPAL, Submissions, copy_evidence
 from support.rounds.trust import (
@@ -17,7 +18,7 @@ from support.rounds.trust import (
     make_second_run,
     run_command,
 )
-from support.rounds.verdict_cache import alter_entry, drop_findings
+from support.rounds.verdict_cache import alter_entry, drop_findings, find_differences
 from support.rounds.verdict_cache import cache as cache
 from support.rounds.verdicts import add_altered_bundle, render, run_bench_check
 
@@ -39,6 +40,7 @@ from rules.bundle import Bundle
 from rules.bundle_format.files import read_files
 from rules.registry import rules_by_id
 from rules.run_summary import RunSummary, attribute, summarize
+from rules.settings import ConfigurationKey
 from rules.views import open_view
 
 ROOT = Path(__file__).parents[2]
@@ -316,9 +318,41 @@ def test_summaries_of_committed_runs_are_read_as_they_were() -> None:
         decoded = replace(head, summary=decode_summary(summary))
         assert encode_judgement(decoded) == encoded
         assert decoded.summary is not None and judgement.summary is not None
-        for name, value in vars(judgement.summary).items():
-            if name not in ("fingerprints", "node_sequences"):
-                assert repr(getattr(decoded.summary, name)) == repr(value)
+        assert list(find_differences(decoded.summary, judgement.summary)) == []
+
+
+def test_every_field_of_a_summary_keeps_value_and_type() -> None:
+    evidence = copy_evidence()
+    evidence.result["settings"]["options"] = {"decode-attention": "xqa", "group-norm": "fused"}
+    label = {"id": "a", "place": 1, "of": 2, "repeat": 1, "order": "random", "seed": 1}
+    evidence.result["sweep"] = {**label, "axes": ["cap"], "reference": {"cap": 700.0}}
+    summary = summarize(Bundle(Path("a/b/c"), (), evidence.evidence()), "zoe@x", "00")
+    assert isinstance(summary, RunSummary) and summary.sweep is not None
+    assert any(isinstance(value, tuple) and value for value in summary.configuration.values())
+    encoded = encode_judgement(Judgement(False, "closed", None, {}, (), (), summary))
+    decoded = decode_summary(decode_judgement(encoded)[1])
+    assert list(find_differences(decoded, summary)) == []
+    assert isinstance(decoded, RunSummary)
+    assert {decoded.comparison_key: 1} == {summary.comparison_key: 1}
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        ({"a": 1}, ConfigurationKey(a=1)),
+        (ConfigurationKey(a=[1]), ConfigurationKey(a=(1,))),
+        (((1, 2),), ([1, 2],)),
+        ((1, 2.0), (1, 2)),
+        ((True,), (1,)),
+        ((1,), (1, 2)),
+        (np.array([1], "i1"), np.array([1], "u1")),
+        (np.array([1.0, np.nan]), np.array([1.0, 2.0])),
+        (float("nan"), 1.0),
+    ],
+)
+def test_a_change_of_type_or_value_is_found(found: object, expected: object) -> None:
+    assert len(list(find_differences((found,), (expected,)))) == 1
+    assert list(find_differences((expected,), (expected,))) == []
 
 
 def list_few_bundles() -> Iterator[Path]:

@@ -17,7 +17,13 @@ from rules.bundle_format.records import SYSTEM_FORMAT
 from rules.declarations.system import SystemDeclaration
 
 NODES = [NodeDescription(f"node{i}", "a CPU", 8, 2**30, ()) for i in range(2)]
-RATING = {"rated_w": 10200, "rated_source": "data sheet", "power_supplies": 6}
+RATING = {
+    "rated_w": 10200,
+    "rated_source": "data sheet",
+    "power_supplies": 6,
+    "supplies_needed": 4,
+    "supply_capacities_w": [3000, 3000, 3000, 3000, 2700.5, 2700.5],
+}
 
 SYSTEM = """
 Example:
@@ -50,16 +56,13 @@ def write(directory: Path, text: str, name: str = "system.toml") -> Path:
 
 
 def test_every_node_of_the_bundle_has_the_rating(tmp_path: Path) -> None:
-    path = write(
-        tmp_path,
-        'name = "x"\n[node]\nrated_w = 10200\nrated_source = "data sheet"\npower_supplies = 6\n',
-    )
+    path = write(tmp_path, f'name = "x"\n{format_node_table(RATING)}\n')
     document = describe_system(read_description(path), NODES)
     assert "node" not in document
     system = SystemDeclaration.from_document(document)
-    assert [(n.rated_w, n.rated_source, n.power_supplies) for n in system.nodes] == [
-        (10200, "data sheet", 6)
-    ] * 2
+    for node in system.nodes:
+        stated = {key: getattr(node, key) for key in RATING}
+        assert stated == {**RATING, "supply_capacities_w": tuple(RATING["supply_capacities_w"])}
     properties = read_schema(SYSTEM_FORMAT)["properties"]["nodes"]["items"]["properties"]
     assert set(RATING) <= set(properties)
 
@@ -86,6 +89,22 @@ def test_without_a_table_no_node_has_a_rating(tmp_path: Path) -> None:
         ('[node]\nrated_source = "a"', "has rated_source without rated_w; add rated_w"),
         ("[node]\npower_supplies = 2.5", "power_supplies: found 2.5, expected how many"),
         ("[node]\npower_supplies = 0", "power_supplies: found 0, expected how many"),
+        ("[node]\nsupplies_needed = 0", "supplies_needed: found 0, expected how many of them"),
+        ("[node]\nsupplies_needed = true", "supplies_needed: found True, expected how many"),
+        ("[node]\nsupply_capacities_w = 9", "supply_capacities_w: found 9, expected a list of"),
+        ("[node]\nsupply_capacities_w = []", "supply_capacities_w: found [], expected a list"),
+        ("[node]\nsupply_capacities_w = [-1]", "supply_capacities_w: found [-1], expected"),
+        ("[node]\nsupply_capacities_w = [nan]", "supply_capacities_w: found [nan], expected"),
+        ("[node]\nsupply_capacities_w = [true]", "supply_capacities_w: found [True], expected"),
+        ('[node]\nsupply_capacities_w = ["a"]', "supply_capacities_w: found ['a'], expected"),
+        (
+            "[node]\npower_supplies = 3\nsupply_capacities_w = [9]",
+            "[node] power_supplies: found 3, but supply_capacities_w lists 1",
+        ),
+        (
+            "[node]\npower_supplies = 3\nsupplies_needed = 4",
+            "[node] supplies_needed: found 4, expected 1 to 3, the power supplies",
+        ),
         ("rated_w = 10200", "unknown key 'rated_w'; the keys are name, site, category, cooling"),
     ],
 )

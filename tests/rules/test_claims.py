@@ -45,6 +45,8 @@ PATHS = sorted(path.parent for path in (SUBMISSIONS / "reference").glob("*/*/res
 COOLING_RUNS = ("c76f09", "110c2c", "d83cc5")
 WARMING_RUNS = ("83e836", "bf0a88", "97d2e3")
 LEARNING_RUNS = ("83e836", "8d6d0f", "c1c71c", "05bbe1", "6c961e")
+# It decodes with XQA. No other board has repeated it.
+RUNS_BEYOND_KNOWN_RESULTS = ("5fa90e",)
 DRIFTING_RUNS = (*COOLING_RUNS, *WARMING_RUNS, *LEARNING_RUNS, "19cf8c")
 """Boards cool by 5 to 8 K over the scored epochs and draw less power, or warm up. LLaMA learns its
 tokens by heart, and ViT-L/16 in fp16 its images. Some batches of `83e836` take up to twice as long.
@@ -74,13 +76,14 @@ def list_reporting_rules(evidence: EvidenceFrames, *ids: str) -> set[str]:
 def test_measured_run_alone_is_not_reported(path: Path) -> None:
     rules = [rules_by_id()[id] for id in ALONE]
     bundle = bundle_of(path)
+    reported = {"T125": DRIFTING_RUNS, "T123": RUNS_BEYOND_KNOWN_RESULTS}
     assert [
         rule.id
         for rule in rules
         if isinstance(rule, BundleRule)
         and bundle.standing in rule.standings
         and any(rule.judge(bundle))
-    ] == (["T125"] if path.name.endswith(DRIFTING_RUNS) else [])
+    ] == [id for id, runs in reported.items() if path.name.endswith(runs)]
 
 
 @pytest.mark.parametrize(
@@ -118,6 +121,8 @@ def test_known_results_are_those_of_the_committed_runs() -> None:
         assert board is not None and bundle.figures is not None
         # A submitter's own code is no implementation of the variant that it is compared with.
         is_reference = bundle.implementation.sha256 is None
+        if path.name.endswith(RUNS_BEYOND_KNOWN_RESULTS):
+            continue
         if bundle.declaration.size == "full" and bundle.standing != "control" and is_reference:
             assert bundle.cap_w == KNOWN_CAP_W
             batch_size = count_batch_per_accelerator(bundle)

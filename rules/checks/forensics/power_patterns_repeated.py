@@ -11,9 +11,9 @@ with the sampling give them. Other boards are skipped, because none has been mea
 Readings of one epoch or board were copied to another, perhaps with added noise. Real noise does not
 repeat.
 
-It is a note. On the measured boards no such pattern occurs twice, even if four boards of a run work
-in step. But a workload with a period of more than 32 samples may repeat a pattern on a board with
-little noise.
+It is a note. In the measured runs at most two such patterns occur twice, and no two boards share
+one, even if four boards of a run work in step. But a workload with a period of more than 32 samples
+may repeat a pattern on a board with little noise.
 
 ## What to do
 Submit the values that the meter read.
@@ -37,7 +37,7 @@ RULE = BundleRule(
 )
 
 MIN_PATTERNS = 16
-"""Number of repeated patterns from which the rule reports a run; measured runs have none."""
+"""Number of repeated patterns from which the rule reports a run; measured runs have at most two."""
 MIN_DISTANCE_SAMPLES = 200
 """Patterns of one accelerator that are nearer to each other may come from the workload."""
 

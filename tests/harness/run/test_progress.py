@@ -115,7 +115,12 @@ def test_a_batch_trial_says_every_minute_what_it_does(
             return None if self.waits < 170 else 1
 
     monkeypatch.setattr(batch_size, "make_workers", lambda *arguments: nullcontext(Workers()))
-    plan: Any = SimpleNamespace(batch_size=64, processes=1, ranks=[0], save=lambda directory: None)
+    plan: Any = SimpleNamespace(
+        configuration=SimpleNamespace(batch_size=64),
+        processes=1,
+        ranks=[0],
+        save=lambda directory: None,
+    )
     view, output = make_view(tmp_path, terminal=False)
     with view:
         trial = batch_size._try_batch(plan, tmp_path, view, lambda: None)

@@ -126,7 +126,7 @@ requests = asdict(RequestSet(16, 8, concurrency=4))
         (settings(epoch_target_s=40.0), "epoch_target_s is 40.0, but the plan has 30.5"),
         (settings(options={"a": "b"}), "options is {'a': 'b'}, but the plan has {}"),
         (settings(corpus_sha256="4" * 64), "corpus_sha256 is 4444"),
-        (settings(requests=requests), "requests is {'prompt_tokens': 16, 'output_tokens': 8,"),
+        (settings(requests=requests), "prompt_tokens is 16, but the plan has None"),
         (change(site="another"), "system's site is another"),
         (change(meters=[{"id": "pdu"}]), "system's meters is [{'id': 'pdu'}]"),
         (change("nodes", 0, rated_w=9000), "system's rating of node0 is {'rated_w': 9000}, but"),

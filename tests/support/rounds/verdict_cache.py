@@ -1,10 +1,12 @@
 """A cache of verdicts for tests, and how somebody alters it."""
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields, is_dataclass, replace
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from checker.judging import verdict_cache
@@ -40,3 +42,29 @@ def alter_entry(cache: VerdictCache, bundle: Path, alter: Callable[[Judgement], 
 
 def drop_findings(judgement: Judgement) -> Judgement:
     return replace(judgement, findings=())
+
+
+def find_differences(found: Any, expected: Any, place: str = "summary") -> Iterator[str]:
+    """Where two values differ in type or value, at any depth. NaN equals NaN."""
+    if type(found) is not type(expected):
+        yield f"{place}: {type(found).__name__}, expected {type(expected).__name__}"
+    elif is_dataclass(expected):
+        for field in fields(expected):
+            parts = getattr(found, field.name), getattr(expected, field.name)
+            yield from find_differences(*parts, f"{place}.{field.name}")
+    elif isinstance(expected, Mapping):
+        # Two mappings with the keys in another order have other hashes.
+        yield from find_differences(tuple(found), tuple(expected), f"keys of {place}")
+        for key in found.keys() & expected.keys():
+            yield from find_differences(found[key], expected[key], f"{place}[{key!r}]")
+    elif isinstance(expected, tuple | list):
+        if len(found) != len(expected):
+            yield f"{place}: {len(found)} items, expected {len(expected)}"
+        else:
+            for number, parts in enumerate(zip(found, expected, strict=True)):
+                yield from find_differences(*parts, f"{place}[{number}]")
+    elif isinstance(expected, np.ndarray):
+        if found.dtype != expected.dtype or found.tobytes() != expected.tobytes():
+            yield f"{place}: another array"
+    elif found != expected and not (found != found and expected != expected):
+        yield f"{place}: {found!r}, expected {expected!r}"
