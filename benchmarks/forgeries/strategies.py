@@ -112,7 +112,7 @@ STRATEGIES: Sequence[Strategy] = (
         claims.chain(claims.multiply_items(2.0), claims.claim_open_standing),
     ),
     Strategy(
-        "twice the items, as a board that the rule book does not have",
+        "twice the items, as an A30",
         claims.chain(claims.multiply_items(2.0), claims.claim_board("NVIDIA A30")),
     ),
     Strategy("five times the items", claims.multiply_items(5.0)),
