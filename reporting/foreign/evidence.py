@@ -82,15 +82,15 @@ def collect_foreign(directories: Sequence[Path]) -> Foreign:
     rows: dict[tuple[Path, str, str], ForeignRow] = {}
     failures: list[str] = []
     for directory in directories:
-        found = audit([directory])
+        report = audit([directory])
         failures += [
-            f"{_name_path(failure.path, directory)}: {failure.text}" for failure in found.failures
+            f"{_name_path(failure.path, directory)}: {failure.text}" for failure in report.failures
         ]
-        if not found.rows:
-            failure = found.failures[0]
+        if not report.rows:
+            failure = report.failures[0]
             raise ForeignError(f"{failure.path}: {failure.text}; name a directory with some")
         find = cache(partial(find_declaration, root=directory))
-        for judged in found.rows:
+        for judged in report.rows:
             # Directories may lie in each other.
             key = (judged.path.resolve(), judged.row.source, judged.row.place)
             rows.setdefault(key, _add_provenance(judged, directory, find))

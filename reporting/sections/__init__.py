@@ -17,8 +17,8 @@ def list_sections() -> Sequence[Section]:
         importlib.import_module(info.name)
         for info in pkgutil.walk_packages(__path__, f"{__name__}.")
     )
-    found = [value for m in modules for value in vars(m).values() if isinstance(value, Section)]
-    return tuple(sorted(found, key=lambda section: section.place))
+    sections = [value for m in modules for value in vars(m).values() if isinstance(value, Section)]
+    return tuple(sorted(sections, key=lambda section: section.place))
 
 
 @cache
@@ -32,8 +32,8 @@ def find_section(table: ReportTable) -> Section | None:
     sections = _index_by_name()
     if whole in sections:
         return sections[whole]
-    found = (sections[end] for end in ends if end in sections)
-    return next((section for section in found if section.build is None), None)
+    named_sections = (sections[end] for end in ends if end in sections)
+    return next((section for section in named_sections if section.build is None), None)
 
 
 def _list_ends(id: str) -> list[str]:
