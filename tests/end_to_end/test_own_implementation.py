@@ -120,7 +120,7 @@ def test_a_demo_of_another_model_is_refused(tmp_path):
 
 def test_the_guide_names_rules_and_files_that_exist():
     links = re.findall(r"\]\(([^)#]+)\)", GUIDE.read_text())
-    assert len(links) > 10
+    assert len(links) > 3
     assert [link for link in links if not (GUIDE.parent / link).exists()] == []
 
 

@@ -56,11 +56,12 @@ def test_labels_of_all_charts_overlap_no_label_no_point_and_no_bar(drawn_page: A
         set_width(drawn_page, width)
         charts = drawn_page.evaluate(_FIND_OVERLAPS)
         assert len(charts) == drawn_page.locator("figure.chart").count() > 40
-        assert sum(chart["labels"] for chart in charts) > 500
+        labels = sum(chart["labels"] for chart in charts)
+        assert labels > 500
         assert [pair for chart in charts for pair in chart["overlaps"]] == [], f"at {width} px"
         # A crowded point has no place off all lines.
         crossed = [label for chart in charts for label in chart["crossed"]]
-        assert len(crossed) < 20, f"at {width} px"
+        assert len(crossed) < 0.04 * labels, f"at {width} px"
         assert [label for label in crossed if not label["isReadable"]] == []
 
 

@@ -284,7 +284,7 @@ def test_page_names_all_public_names_of_a_round() -> None:
 
 def test_readme_has_the_dictionary(whole_report: Path) -> None:
     # No committed run states an optional setting.
-    stated = [replace(t, columns=[c for c in t.columns if not c.is_optional]) for t in TABLES]
+    stated = [replace(t, columns=[c for c in t.columns if not c.optional]) for t in TABLES]
     readme = (whole_report / "data" / "README.md").read_text("utf-8")
     assert format_dictionary(stated).strip() in readme
 

@@ -83,8 +83,8 @@ def test_intervals_hold_for_committed_runs_that_are_left_out(
     hits = list(predict_left_out_runs(rows, "H200", figure, n))
     assert len(hits) > 100
     # The pairs are of 31 runs, so two runs far from the others, of ResNet-50 and ViT-L/16, decide
-    # the share: 95 % of so few independent runs are known to 4 % (one standard error).
-    assert 0.91 <= sum(hits) / len(hits) <= 0.98
+    # the share: 95 % of so few independent runs are known to 4 % (one standard error, two allowed).
+    assert 0.87 <= sum(hits) / len(hits) <= 0.99
 
 
 def list_measured_settings(
