@@ -20,14 +20,14 @@ from checker.audit.folder import (
     take_number,
     take_object,
 )
-from checker.audit.series import Integrated, Series, integrate, make_series
+from checker.audit.series import Series, integrate, make_series
 from rules.audit.row import Basis, Figure, Row, Scope
 
 TITLE = "MLPerf training (result_*.txt, node_*.txt)"
 _RESULT = re.compile(r"result_(?P<run>[\w.-]+)\.txt")
 _POWER = re.compile(r"(?P<side>.*?)(?P<kind>node|sw)_(?P<number>\d+)\.txt")
 _TOKEN = ":::MLLOG"
-_READINGS = frozenset({"power_reading", "interconnect_power_est"})
+_READING, _ESTIMATE = "power_reading", "interconnect_power_est"
 _START, _STOP = "power_measurement_start", "power_measurement_stop"
 _BOARDS = re.compile(r"(?:(?<!\d)(\d)x|x(\d))((?:GB|GH|MI|[ABHV])\d{2,3}X?)(?![\dA-Z])")
 _MIN_FLOPS = {
@@ -49,15 +49,22 @@ class _PowerLog:
     side: str
     """What tells apart logs of one run on several sides of the supply, such as `dc-`."""
     kind: str
-    series: Series
+    series: Series | None
+    """None where the log has an estimate alone."""
+    estimate_w: float | None
     start_s: float | None
     stop_s: float | None
     conversion: float | None
 
     @property
+    def group(self) -> tuple[str, str, bool]:
+        """What the logs of one row have in common."""
+        return self.side, self.kind, self.series is None
+
+    @property
     def marks_fault(self) -> str:
         """How the marks miss the readings; empty if they do not."""
-        if self.start_s is None or self.stop_s is None:
+        if self.series is None or self.start_s is None or self.stop_s is None:
             return ""
         first_s, last_s = self.series.span
         if self.stop_s > max(self.start_s, first_s) and self.start_s < last_s:
@@ -69,12 +76,14 @@ class _PowerLog:
 
     def official_energy_j(self, run_s: float) -> float | None:
         """The energy by MLCommons' formula, None where it is not defined."""
+        scale = 1.0 if self.conversion is None else self.conversion
+        if self.series is None:
+            return scale * (self.estimate_w or 0.0) * run_s
         if self.start_s is None or self.stop_s is None or self.stop_s <= self.start_s:
             return None
         times_s, power_w = self.series.times_s, self.series.power_w
         steps_j = (power_w * np.diff(times_s, prepend=self.start_s)).sum()
-        scale = run_s / (self.stop_s - self.start_s)
-        return float(steps_j) * scale * (1.0 if self.conversion is None else self.conversion)
+        return float(steps_j) * scale * run_s / (self.stop_s - self.start_s)
 
 
 def find(folder: Folder) -> Iterator[str]:
@@ -112,8 +121,8 @@ def read(folder: Folder, name: str) -> Iterator[Row]:
     if not logs:
         yield replace(row, missing=("power logs of the nodes", *row.missing))
         return
-    for side, kind in sorted({(log.side, log.kind) for log in logs}):
-        group = [log for log in logs if (log.side, log.kind) == (side, kind)]
+    for side, kind, is_estimated in sorted({log.group for log in logs}):
+        group = [log for log in logs if log.group == (side, kind, is_estimated)]
         yield _add_power(row, place, side, kind, group, (start_s, stop_s))
 
 
@@ -187,25 +196,34 @@ def _read_log(folder: Folder, name: str) -> _PowerLog:
     actual = folder.locate(name)
     readings: list[tuple[float, float]] = []
     marks_s: dict[str, float] = {}
-    conversion = None
+    estimate_w = conversion = None
     current = ""
     for number, entry in _read_entries(folder, name):
         key, place = entry.get("key"), f"line {number}"
-        if key in _READINGS:
+        if key == _READING:
             time_s = require_number(entry, "time_ms", actual, place) / 1e3
             readings.append((time_s, require_number(entry, "value", actual, place)))
+        elif key == _ESTIMATE and estimate_w is None:
+            # MLCommons takes the first one.
+            estimate_w = require_number(entry, "value", actual, place)
         elif key in (_START, _STOP):
             marks_s[str(key)] = require_number(entry, "time_ms", actual, place) / 1e3
         elif key == "conversion_eff":
             conversion = take_number(entry, "value", actual, place)
             current = str(take_object(entry, "metadata").get("measurement_type", ""))
-    if not readings:
-        raise UnreadableError(actual, "has no power_reading; restore the file")
+    if not readings and estimate_w is None:
+        raise UnreadableError(actual, f"has no {_READING} and no {_ESTIMATE}; restore the file")
     side = match["side"] or ("dc-" if current == "DC" else "")
     label = f"{match['kind']}_{match['number']}"
-    series = make_series(label, readings)
     return _PowerLog(
-        actual, side, match["kind"], series, marks_s.get(_START), marks_s.get(_STOP), conversion
+        name=actual,
+        side=side,
+        kind=match["kind"],
+        series=make_series(label, readings) if readings else None,
+        estimate_w=estimate_w,
+        start_s=marks_s.get(_START),
+        stop_s=marks_s.get(_STOP),
+        conversion=conversion,
     )
 
 
@@ -217,7 +235,16 @@ def _add_power(
     logs: Sequence[_PowerLog],
     window: tuple[float, float],
 ) -> Row:
-    summed = integrate([log.series for log in logs], window)
+    duration_s = window[1] - window[0]
+    series = [log.series for log in logs if log.series]
+    if series:
+        summed = integrate(series, window)
+        energy, traces = summed.figure, summed.traces
+        power_w = summed.mean_power_w if energy else None
+    else:
+        power_w = sum(log.estimate_w or 0.0 for log in logs)
+        how = f"{_ESTIMATE} x window, as MLCommons does"
+        energy, traces = Figure(power_w * duration_s, Basis.DERIVED, how), ()
     names = tuple(f"{prefix}{log.name}" for log in logs)
     model = _BOARDS.search(row.system)
     is_node = kind == "node"
@@ -230,18 +257,18 @@ def _add_power(
         boards=int(model[1] or model[2]) * len(logs) if model and is_node else None,
         flops_per_item=_MIN_FLOPS.get(row.workload),
         precision=_NARROWEST,
-        energy_j=summed.figure,
-        mean_power_w=summed.mean_power_w if summed.figure else None,
+        energy_j=energy,
+        mean_power_w=power_w,
         items=row.items if is_node else None,
-        traces=summed.traces,
+        traces=traces,
         unmatched_marks=tuple(fault for log in logs if (fault := log.marks_fault)),
-        remarks=tuple(_describe(logs, summed, side, kind)),
+        remarks=tuple(_describe(logs, duration_s, side, kind)),
     )
 
 
-def _describe(logs: Sequence[_PowerLog], summed: Integrated, side: str, kind: str) -> Iterator[str]:
+def _describe(logs: Sequence[_PowerLog], duration_s: float, side: str, kind: str) -> Iterator[str]:
     factors = sorted({log.conversion for log in logs if log.conversion is not None})
-    official = [log.official_energy_j(summed.duration_s) for log in logs]
+    official = [log.official_energy_j(duration_s) for log in logs]
     if factors:
         text = ", ".join(f"{factor:g}" for factor in factors)
         yield f"conversion_eff ({text}) is not applied: the energy is that of the readings"

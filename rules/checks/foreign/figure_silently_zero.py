@@ -1,8 +1,8 @@
 """A quantity is zero or negative that cannot be
 
 ## What it does
-Looks for an energy of boards of 0 J over a time, for readings of 0 W among others, and for
-negative energy, power, duration and items. Programs
+Looks for an energy of boards of 0 J over a time, for readings of 0 W that are more than
+1 % of a series (F109 warns of fewer), and for negative energy, power, duration and items. Programs
 write 0 where a board was not found or a reading failed.
 
 ## Why it is bad
@@ -19,7 +19,7 @@ bench counts a failed reading as 0 W.
 
 from collections.abc import Iterator
 
-from rules.audit.row import Row
+from rules.audit.row import DEFAULT_TOLERANCE, Row
 from rules.finding import Severity, Violation, format_count
 from rules.rule import AuditRule
 
@@ -40,7 +40,7 @@ def check(row: Row) -> Iterator[Violation]:
         if value is not None and value < 0:
             yield Violation(row.place, "", f"{name}: {value:.6g}", "a figure above 0")
     for trace in row.traces:
-        if trace.zero_readings:
+        if trace.zero_readings > DEFAULT_TOLERANCE * trace.readings:
             yield Violation(
                 row.place,
                 "",

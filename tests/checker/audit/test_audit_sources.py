@@ -1,5 +1,6 @@
 """Every kind of evidence gets its grade and its figures, from samples whose figures are known."""
 
+import json
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -181,6 +182,17 @@ def test_switch_has_a_row_of_its_own(tmp_path: Path) -> None:
     nodes, switch = audit([tmp_path]).rows
     assert nodes.row.items is not None and switch.row.items is None
     assert switch.row.energy_j is not None and switch.row.energy_j.value == pytest.approx(60_000)
+
+
+def test_estimated_power_of_a_switch_is_a_claim(tmp_path: Path) -> None:
+    write_training(tmp_path, nodes=1)
+    entry = {"time_ms": 0, "key": "interconnect_power_est", "value": 500}
+    log = tmp_path / "power" / "result_0" / "sw_0.txt"
+    log.write_text(f":::MLLOG {json.dumps(entry)}\n", "utf-8")
+    _, switch = audit([tmp_path]).rows
+    assert (switch.grade, switch.findings) == (Grade.CLAIMED, ())
+    assert switch.row.energy_j is not None and switch.row.energy_j.value == 30_000
+    assert switch.row.mean_power_w == 500 and switch.row.duration_s == 60
 
 
 def test_samples_without_a_window_have_the_energy_of_their_span(tmp_path: Path) -> None:

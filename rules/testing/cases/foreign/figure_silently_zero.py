@@ -20,4 +20,4 @@ def negative_duration(row: Row) -> Row:
 
 @row_mutation(RULE)
 def failed_readings_as_zero(row: Row) -> Row:
-    return alter_trace(row, zero_readings=3)
+    return alter_trace(row, readings=100, zero_readings=3)

@@ -14,3 +14,8 @@ def one_long_gap(row: Row) -> Row:
 @row_mutation(RULE)
 def many_short_gaps(row: Row) -> Row:
     return alter_trace(row, missing_s=2.0, largest_gap_s=0.5)
+
+
+@row_mutation(RULE)
+def one_failed_reading_of_many(row: Row) -> Row:
+    return alter_trace(row, readings=100, zero_readings=1)
