@@ -78,10 +78,9 @@ def _require_paths(
     for path in paths:
         # `lexists`: a dangling link is judged and refused, not called missing.
         if not os.path.lexists(path):
-            from difflib import get_close_matches  # needed after a typing error only
+            from rules.suggestions import suggest  # needed after a typing error only
 
-            similar = get_close_matches(str(path), COMMANDS, n=1)
-            hint = f"; did you mean the command {similar[0]}?" if similar else ""
+            hint = suggest(str(path), COMMANDS).replace("mean", "mean the command")
             raise click.BadParameter(f"there is no path '{path}'{hint}", param=parameter)
     return paths
 

@@ -89,6 +89,11 @@ PRINCIPAL = click.option(
 )
 
 
+def drop_unit(text: str, unit: str) -> str:
+    """The text without the unit after its numbers, such as `400` for `400 W`."""
+    return re.sub(rf"(?<=[0-9]) ?{unit}(?![a-z])", "", text, flags=re.IGNORECASE)
+
+
 def parse_percent(
     context: click.Context, option: click.Parameter, text: str | None
 ) -> float | None:

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 import click
 
 from checker.command_line.completion import SHELLS, format_script
+from checker.command_line.help import SectionedCommand, SectionedGroup
 from checker.options import KEY, PRINCIPAL, parse_percent
 from checker.terminal import run_program
 from harness import __version__
@@ -22,6 +23,7 @@ from harness.cli_options import (
     HEAD,
     NODE,
     NODES,
+    RUN_SECTIONS,
     SM_CLOCK,
     WORKLOAD,
     add_burn_options,
@@ -38,16 +40,35 @@ from harness.commands.study import study
 from harness.commands.sweep import sweep
 from harness.power_logs.commands import attach_power, power_log
 
+SECTIONS = {
+    "Look": ("doctor", "workloads"),
+    "Measure": ("run", "sweep", "study", "burn", "reproduce"),
+    "Power of the node": ("rating", "power-log", "attach-power"),
+    "Hand in": ("sign", "export"),
+    "Keep in order": ("restore", "completion"),
+}
+"""The commands in the order of use."""
 MARK_COLOURS = {True: "green", False: "red", None: "yellow"}
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=SectionedGroup,
+    sections=SECTIONS,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(__version__, prog_name="bench-submit")
 def main() -> None:
     """Run a workload under the measurement protocol and write a bundle of evidence."""
 
 
-@main.command()
+@main.command(
+    cls=SectionedCommand,
+    sections=RUN_SECTIONS,
+    examples=(
+        "bench-submit run resnet50-train --simulate h200 --epoch-seconds 1",
+        "bench-submit run llama3-8b-serve --like fp8-kv --cap 500 --system system.toml",
+    ),
+)
 @WORKLOAD
 @add_run_settings
 @add_shared_options

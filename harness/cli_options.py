@@ -13,7 +13,7 @@ from click.core import ParameterSource
 
 from checker.command_line.completion import complete_from, list_variants, list_workloads
 from checker.command_line.config import DEFAULT_OUT
-from checker.options import SiteOption
+from checker.options import SiteOption, drop_unit
 
 if TYPE_CHECKING:
     from harness.run.plan import RunRequest
@@ -26,9 +26,17 @@ def parse_cap(context: click.Context, option: click.Parameter, text: str) -> flo
     if text == "as-found":
         return None
     with contextlib.suppress(ValueError):
-        if 0 < (cap_w := float(text)) < math.inf:
+        if 0 < (cap_w := float(drop_unit(text, "W"))) < math.inf:
             return cap_w
     raise click.BadParameter(f"{text}: give watts, or as-found")
+
+
+class _Clock(click.IntRange):
+    """A clock in MHz, with or without its unit."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        text = drop_unit(value, "MHz") if isinstance(value, str) else value
+        return super().convert(text, param, ctx)
 
 
 def _list_meters(_: click.Context) -> dict[str, str]:
@@ -144,7 +152,7 @@ SM_CLOCK = click.option(
     "--sm-clock",
     "sm_clock_mhz",
     metavar="MHZ",
-    type=click.IntRange(1),
+    type=_Clock(1),
     help="lock the SM clock of each accelerator during the run; standing open",
 )
 DRY_RUN = click.option(
@@ -277,6 +285,40 @@ _REPRODUCE_OPTIONS = (
 )
 
 
+RUN_SECTIONS = {
+    "What": (
+        "variant",
+        "precision",
+        "batch",
+        "concurrency",
+        "cpu_threads",
+        "smoke",
+        "seed",
+        "epoch_s",
+        "implementation",
+        "options",
+        "corpus",
+        "weights",
+        "prompt_tokens",
+        "output_tokens",
+        "rate_per_s",
+    ),
+    "Where": ("gpus", "system", "out"),
+    "Power": ("cap", "cap_w", "sm_clock", "sm_clock_mhz", "meter", "meters"),
+    "Several nodes": ("nodes", "node", "head", "for_slurm"),
+    "Simulation": ("simulate",),
+    "Course": (
+        "references",
+        "repeats",
+        "target_percent",
+        "resume",
+        "dry_run",
+        "is_confirmed",
+        "as_json",
+        "export",
+    ),
+}
+"""Where the options of a run and of a sweep stand in their help."""
 WORKLOAD = click.argument("workload", required=False, shell_complete=complete_from(list_workloads))
 
 

@@ -7,7 +7,10 @@ from typing import Any
 import click
 
 from checker.command_line.completion import complete_from, list_precisions, list_variants
+from checker.command_line.help import SectionedCommand
+from checker.options import drop_unit
 from harness.cli_options import (
+    RUN_SECTIONS,
     WORKLOAD,
     add_shared_options,
     format_run_arguments,
@@ -17,18 +20,27 @@ from harness.cli_options import (
 from harness.commands.errors import report_errors
 
 
-@click.command()
+@click.command(
+    cls=SectionedCommand,
+    sections=RUN_SECTIONS,
+    examples=(
+        "bench-submit sweep resnet50-train --caps 300,500,700 --simulate h200",
+        "bench-submit sweep llama3-8b-serve --concurrency 64:1024:x2 --system system.toml",
+    ),
+)
 @WORKLOAD
 @click.option(
     "--caps",
     "cap",
     metavar="VALUES|as-found",
+    callback=lambda _, __, text: text and drop_unit(text, "W"),
     help="watts per accelerator  [default: 200:700:100, 750 where allowed; as-found if another "
     "setting varies]",
 )
 @click.option(
     "--sm-clock",
     metavar="[as-found,]VALUES",
+    callback=lambda _, __, text: text and drop_unit(text, "MHz"),
     help="MHz at which the SM clock is locked; standing open",
 )
 @click.option("--cpu-threads", metavar="VALUES", help="CPU threads of each process")

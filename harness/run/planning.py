@@ -30,6 +30,7 @@ from rules.contract import RequestSet
 from rules.input_hash import hash_file
 from rules.protocol import CURRENT, PROTOCOLS
 from rules.settings import OPTIONAL_SETTINGS
+from rules.suggestions import suggest
 from rules.workloads import Workload, workloads
 
 FULL_EPOCH_S = 31.5
@@ -44,7 +45,10 @@ def find_workload(run_request: RunRequest) -> Workload:
     available = workloads()
     name = run_request.workload
     if name not in available:
-        raise PlanError(f"there is no workload {name!r}; there are {', '.join(available)}")
+        raise PlanError(
+            f"there is no workload {name!r}; there are {', '.join(available)}"
+            f"{suggest(name, available)}"
+        )
     workload = available[name]
     if workload.implementation is None and run_request.implementation is None:
         raise PlanError(
@@ -53,7 +57,8 @@ def find_workload(run_request: RunRequest) -> Workload:
         )
     if run_request.variant not in workload.variants:
         raise PlanError(
-            f"{name} has no variant {run_request.variant!r}; it has {', '.join(workload.variants)}"
+            f"{name} has no variant {run_request.variant!r}; it has "
+            f"{', '.join(workload.variants)}{suggest(run_request.variant, workload.variants)}"
         )
     if run_request.size == "smoke" and workload.smoke is None:
         raise PlanError(f"{name} has no smoke size; leave out --smoke")
