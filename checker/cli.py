@@ -108,6 +108,8 @@ def _require_paths(
     show_default=True,
     help="Output format.",
 )
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@click.option("--quiet", is_flag=True, help="Print no bundles, only the summary by rule.")
 @click.option(
     "--select",
     multiple=True,
@@ -157,6 +159,8 @@ def check(
     keyring: Path | None,
     local: bool,
     output_format: str,
+    as_json: bool,
+    quiet: bool,
     select: tuple[str, ...],
     ignore: tuple[str, ...],
     baseline: Path | None,
@@ -187,6 +191,10 @@ def check(
     from checker.selection import parse_selection, refuse_keyring, select_findings
     from checker.terminal import show_progress
 
+    if as_json:
+        output_format = "json"
+    if quiet and output_format != "text":
+        raise click.UsageError(f"--quiet: --format {output_format} has no summary; leave one out")
     refuse_keyring(keyring, local)
     _refuse_contradictions(local, expected_head, no_cache, verify_cache)
     try:
@@ -203,7 +211,7 @@ def check(
             cache=None if no_cache else _open_cache(),
             verify_cache=verify_cache,
         )
-        view = replace(select_findings(judged, selection), unfixed=unfixed)
+        view = replace(select_findings(judged, selection), unfixed=unfixed, is_quiet=quiet)
         if new_baseline:
             write_baseline(new_baseline, view.verdicts)
     except CheckerError as error:

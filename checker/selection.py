@@ -48,6 +48,8 @@ class RoundView:
     """Lines of the baseline whose findings no longer exist in the judged bundles."""
     unfixed: int = 0
     """How many bundles `--fix` could not fix, although they need it."""
+    is_quiet: bool = False
+    """Whether text lists no bundles."""
 
     @cached_property
     def listing(self) -> Listing:

@@ -8,6 +8,7 @@ import os
 import shutil
 import signal
 import sys
+import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NoReturn, TypeVar
@@ -35,6 +36,8 @@ UNWRITABLE = frozenset(
 )
 """The errors of an output that cannot be written."""
 _FULL = (errno.ENOSPC, errno.EDQUOT)
+LINE_INTERVAL_S = 10.0
+"""Between two lines on what a program does, where there is no terminal."""
 PROGRESS_FROM = 50
 """The smallest number of bundles for which a progress bar is shown."""
 _GC_THRESHOLD = 200_000
@@ -129,18 +132,34 @@ def colour_mode() -> bool | None:
     return False if os.environ.get("NO_COLOR") else None  # no-color.org
 
 
+_last_line_s = time.monotonic()
+
+
 def show_step(text: str) -> None:
-    """Show on the terminal what a program does now, in the place of what it did before. Empty text
-    ends the line."""
+    """Show on the terminal what a program does now, in the place of what it did before. Elsewhere
+    print it as a line, at most one in ten seconds. Empty text ends the line."""
     if sys.stderr.isatty():
         click.echo(f"\r\x1b[K{text}", nl=False, err=True)
+    elif text:
+        _print_rarely(text)
+
+
+def _print_rarely(text: str) -> None:
+    global _last_line_s
+    now_s = time.monotonic()
+    if now_s >= _last_line_s + LINE_INTERVAL_S:
+        _last_line_s = now_s
+        click.echo(text, err=True)
 
 
 def show_progress(judged: Iterable[_T], total: int) -> Iterable[_T]:
-    """Pass on `judged`, `total` items, and show a progress bar on the terminal if there are
-    many."""
+    """Pass on `judged`, `total` items, and show a progress bar on the terminal if there are many,
+    elsewhere a line in ten seconds."""
     if total < PROGRESS_FROM or not sys.stderr.isatty():
-        yield from judged
+        for count, item in enumerate(judged):
+            if count:
+                show_step(f"judging: {count} of {total}")
+            yield item
         return
     with click.progressbar(
         judged,

@@ -6,7 +6,9 @@ The commands import their modules when they are called, which keeps --help fast.
 import json
 import shutil
 import sys
+from dataclasses import asdict
 from pathlib import Path
+from textwrap import wrap
 from typing import Any, NoReturn
 
 import click
@@ -30,9 +32,8 @@ from harness.cli_options import (
     add_reproduce_options,
     add_run_settings,
     add_shared_options,
-    make_request,
-    refuse_other_options,
 )
+from harness.cli_values import make_request, refuse_other_options, state_outcome
 from harness.commands.errors import report_errors
 from harness.commands.export import export
 from harness.commands.rating import rating
@@ -104,33 +105,33 @@ def run(
     target_percent: float | None,
     sweep_label: str | None,
     dry_run: bool,
+    as_json: bool,
     **options: Any,
 ) -> None:
     """Run WORKLOAD: eleven epochs under the protocol. Writes a bundle to OUT."""
     from harness.commands import requeue
     from harness.run import command, repeats
 
-    with report_errors():
+    with report_errors(), state_outcome(as_json) as end:
         if sweep_label is not None:
             from harness.sweep.slurm import parse_label
 
             options["sweep"] = parse_label(sweep_label)
         if resume is not None:
             refuse_other_options(context)
-            passes = command.resume(resume)
+            end(command.resume(resume))
         elif workload is not None and dry_run:
             command.check(make_request(workload, options), out)
             return
         elif workload is not None and target_percent is not None:
             request = make_request(workload, options)
-            passes = repeats.run_until_narrow(request, out, target_percent)
+            end(repeats.run_until_narrow(request, out, target_percent))
         elif workload is not None:
-            passes = requeue.run(make_request(workload, options), out)
+            end(requeue.run(make_request(workload, options), out))
         else:
             raise click.UsageError(
                 "name a workload (bench-submit workloads lists them), or a run with --resume"
             )
-    sys.exit(0 if passes else 1)
 
 
 @main.command()
@@ -141,6 +142,7 @@ def burn(
     side: str | None,
     out: Path,
     dry_run: bool,
+    as_json: bool,
     **options: Any,
 ) -> None:
     """Make a control run: load the accelerators with matrix products, as much as they can take.
@@ -149,42 +151,41 @@ def burn(
     from harness.commands import requeue
     from harness.run import command
 
-    with report_errors():
+    with report_errors(), state_outcome(as_json) as end:
         chosen = {"input": input_name, "side": side}
         load = tuple(f"{name}={value}" for name, value in chosen.items() if value is not None)
         request = make_request("burn", {"variant": precision, "options": load, **options})
         if dry_run:
             command.check(request, out)
             return
-        passes = requeue.run(request, out)
-    sys.exit(0 if passes else 1)
+        end(requeue.run(request, out))
 
 
 @main.command()
 @click.argument("bundle", type=click.Path(path_type=Path, exists=True, file_okay=False))
 @add_reproduce_options
 @click.option("--dry-run", is_flag=True, help="show the checks before the run and run nothing")
-def reproduce(bundle: Path, out: Path, dry_run: bool, **options: Any) -> None:
+def reproduce(bundle: Path, out: Path, dry_run: bool, as_json: bool, **options: Any) -> None:
     """Repeat the run of BUNDLE on accelerators of the same kind here: the same workload, settings,
     cap and seed. Writes a bundle that names the original to OUT."""
     from harness.commands import requeue
     from harness.reproduce import make_reproduction_request
     from harness.run import command
 
-    with report_errors():
+    with report_errors(), state_outcome(as_json) as end:
         request = make_reproduction_request(bundle, **options)
         if dry_run:
             command.check(request, out)
             return
-        passes = requeue.run(request, out)
-    sys.exit(0 if passes else 1)
+        end(requeue.run(request, out))
 
 
 @main.command()
 @click.argument("bundle", type=click.Path(path_type=Path, exists=True, file_okay=False))
 @KEY
 @PRINCIPAL
-def sign(bundle: Path, key: Path, principal: str) -> None:
+@click.option("--json", "as_json", is_flag=True, help="print one JSON object")
+def sign(bundle: Path, key: Path, principal: str, as_json: bool) -> None:
     """Sign the finished BUNDLE with an SSH key, in its directory submissions/CENTER/SYSTEM/RUN.
 
     The manifest then names center and system. The signature counts in that directory only. In a
@@ -194,12 +195,16 @@ def sign(bundle: Path, key: Path, principal: str) -> None:
     from harness.sign import NoKeyError, SigningError
 
     try:
-        for line in command.sign(bundle, key, principal):
-            click.echo(line)
+        signed = command.sign(bundle, key, principal)
     except NoKeyError as error:
         raise click.UsageError(str(error)) from None
     except SigningError as error:
         raise click.ClickException(str(error)) from None
+    if as_json:
+        document = {"format": "wattmark-signed/1", **asdict(signed)}
+        click.echo(json.dumps(document, default=str, ensure_ascii=False, indent=1))
+    else:
+        click.echo(signed)
 
 
 @main.command()
@@ -324,31 +329,32 @@ def doctor(
 
 
 @main.command()
-def workloads() -> None:
+@click.option("--json", "as_json", is_flag=True, help="print one JSON object")
+def workloads(as_json: bool) -> None:
     """List the workloads of the rule book."""
-    from rich.console import Console
-    from rich.table import Table
-
     from rules.workloads import workloads as list_workloads
 
-    table = Table(box=None)
-    # Ids are typed in other commands, so they are never cut off or broken.
-    table.add_column("workload", no_wrap=True, min_width=max(map(len, list_workloads())))
-    for heading in ("what", "item", "stack", "variants", "implementation"):
-        table.add_column(heading, overflow="fold")
+    if as_json:
+        names = ("id", "title", "item", "stack", "variants", "implementation")
+        listed = [{name: getattr(w, name) for name in names} for w in list_workloads().values()]
+        document = {"format": "wattmark-workloads/1", "workloads": listed}
+        click.echo(json.dumps(document, default=dict, ensure_ascii=False, indent=1))
+        return
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 80
     for workload in list_workloads().values():
-        table.add_row(
-            workload.id,
-            workload.title,
-            workload.item,
-            workload.stack,
-            ", ".join(
-                name if name.endswith(precision) else f"{name} ({precision})"
-                for name, precision in workload.variants.items()
-            ),
-            workload.implementation or "none yet",
+        variants = ", ".join(
+            name if name.endswith(precision) else f"{name} ({precision})"
+            for name, precision in workload.variants.items()
         )
-    Console(width=None if sys.stdout.isatty() else 200).print(table)
+        click.echo(f"{workload.id}: {workload.title}")
+        for name, text in (
+            ("item", f"{workload.item}, stack {workload.stack}"),
+            ("variants", variants),
+            ("code", workload.implementation or "none yet"),
+        ):
+            line = f"  {name:<9}{text}"
+            lines = wrap(line, width, subsequent_indent=" " * 11, break_on_hyphens=False)
+            click.echo("\n".join(lines))
 
 
 @main.command()

@@ -11,7 +11,7 @@ import click
 from checker import CheckerError
 from checker.judging.bundle_judge import JudgedBundle, JudgeOptions, judge_bundles
 from checker.verdict import Verdict
-from harness.cli_options import make_request
+from harness.cli_values import make_request
 from harness.errors import PlanError
 from harness.run.plan import SIMULATED_WORK, Original, OriginalReference, RunRequest
 from harness.system import read_package_versions

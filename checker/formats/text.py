@@ -1,5 +1,6 @@
 """For people: the findings by bundle, and a summary line."""
 
+from collections import Counter
 from collections.abc import Iterator
 from itertools import groupby
 
@@ -10,7 +11,8 @@ from checker.printable import printable
 from checker.selection import RoundView
 from checker.terminal import SEVERITY_COLOURS
 from checker.verdict import Reproduction, Verdict
-from rules.finding import Finding, Severity
+from rules.finding import Finding, Severity, format_count
+from rules.registry import rules_by_id
 from rules.rule import BUNDLE_STANDINGS
 
 _STATUS_COLOURS = {"pass": "green", "fail": "red", "withdrawn": "magenta", "partial": "yellow"}
@@ -24,9 +26,13 @@ def render(view: RoundView) -> str:
     """The text, styled. click removes the styles if the output is no terminal."""
     printed: set[_Text] = set()
     listing = view.listing
-    lines = [
-        line for verdict in listing.verdicts for line in _format_bundle(view, verdict, printed)
-    ]
+    lines = (
+        []
+        if view.is_quiet
+        else [
+            line for verdict in listing.verdicts for line in _format_bundle(view, verdict, printed)
+        ]
+    )
     if rest := listing.describe_rest():
         lines.append(f"… and {rest}")
     if view.skipped:
@@ -35,9 +41,29 @@ def render(view: RoundView) -> str:
     if view.partial:
         options = ", ".join(map(printable, view.partial))
         lines.append(f"partial: with {options} this is no judgement by the whole rule book")
+    lines += _summarize_by_rule(view)
     # Withdrawn and partial checks are no failures.
     colour = "red" if any(view.status(v) == "fail" for v in view.verdicts) else None
     return "\n".join([*lines, click.style(printable(format_summary(view)), fg=colour)])
+
+
+def _summarize_by_rule(view: RoundView) -> Iterator[str]:
+    """A line for each rule with findings, the worst first; none where only one bundle has any."""
+    counts: Counter[tuple[int, str]] = Counter()
+    places: dict[tuple[int, str], set[str]] = {}
+    for verdict in view.verdicts:
+        for finding in verdict.findings:
+            key = list(Severity).index(finding.severity), finding.rule
+            counts[key] += 1
+            places.setdefault(key, set()).add(str(verdict.path))
+    if len(set().union(*places.values())) < 2 and not view.is_quiet:
+        return
+    book = rules_by_id()
+    for key, count in sorted(counts.items()):
+        severity, rule = list(Severity)[key[0]], key[1]
+        styled = click.style(f"{severity:<7}", fg=SEVERITY_COLOURS[severity])
+        title = f": {book[rule].title}" if rule in book else ""
+        yield f"{styled} {rule}  {count} in {format_count(len(places[key]), 'bundle')}{title}"
 
 
 def _format_bundle(view: RoundView, verdict: Verdict, printed: set[_Text]) -> Iterator[str]:

@@ -14,6 +14,7 @@ from rich.console import Console
 
 from harness.errors import PlanError
 from harness.run import command
+from harness.run.outcome import Outcome
 from harness.run.plan import Plan, RunRequest
 from harness.run.planning import describe_job
 from harness.run.repeats import compare_bundles, is_repeat
@@ -29,10 +30,10 @@ from rules.declarations.run import RunDeclaration
 from rules.json_record import from_json
 
 
-def run(run_request: RunRequest, out: Path) -> bool:
+def run(run_request: RunRequest, out: Path) -> Outcome:
     """Carry out the requested run. In a requeued job, judge the bundle that the step has already,
-    or resume the run that it left on these accelerators. Returns whether the pre-check finds no
-    error. Raises the errors of `harness.run.command.run`."""
+    or resume the run that it left on these accelerators. Raises the errors of
+    `harness.run.command.run`."""
     # A run over several nodes cannot be resumed.
     if run_request.nodes == 1 and is_requeued(os.environ):
         with command.simulate_boards(run_request.simulate):
@@ -93,7 +94,7 @@ def run_study(request: StudyRequest, resume: Path | None, out: Path) -> bool:
             earlier = find_earlier(study)
             if earlier.is_bundle and not earlier.state.list_remaining(earlier.plan.work):
                 command.print_line(f"{job} was requeued and has this study already")
-                return command.run_pre_check(study, Console())
+                return command.run_pre_check(study, Console()).passes
             command.print_line(f"{job} was requeued and continues {study}")
             resume = study
     return study_command.run(request, resume, out)

@@ -17,9 +17,8 @@ from harness.cli_options import (
     SIMULATE,
     SMOKE,
     SYSTEM,
-    is_given,
-    make_request,
 )
+from harness.cli_values import is_given, make_request
 from harness.commands.errors import report_errors
 
 _UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0}

@@ -1,6 +1,7 @@
 """The command `bench-submit sweep`."""
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,12 @@ from harness.cli_options import (
     RUN_SECTIONS,
     WORKLOAD,
     add_shared_options,
+)
+from harness.cli_values import (
     format_run_arguments,
     make_request,
     refuse_other_options,
+    state_outcome,
 )
 from harness.commands.errors import report_errors
 
@@ -95,6 +99,9 @@ from harness.commands.errors import report_errors
     type=click.Path(path_type=Path),
     help="plan file of a sweep, OUT/SWEEP.sweep.json, to continue the sweep",
 )
+@click.option(
+    "--yes", "is_confirmed", is_flag=True, help="start without the question that a terminal gets"
+)
 @click.pass_context
 def sweep(
     context: click.Context,
@@ -107,6 +114,8 @@ def sweep(
     for_slurm: bool,
     nodes: int,
     resume: Path | None,
+    is_confirmed: bool,
+    as_json: bool,
     **options: Any,
 ) -> None:
     """Run WORKLOAD at several values of one setting, or of two, in random order. Writes a bundle
@@ -120,10 +129,10 @@ def sweep(
     from harness.sweep.axis import AXES
     from harness.sweep.request import read_request
 
-    with report_errors():
+    with report_errors(), state_outcome(as_json) as end:
         if resume is not None:
             refuse_other_options(context)
-            sys.exit(0 if sweep_run.resume(resume) else 1)
+            end(sweep_run.resume(resume))
         if workload is None:
             raise click.UsageError(
                 "name a workload (bench-submit workloads lists them), or a sweep with --resume"
@@ -141,4 +150,6 @@ def sweep(
             arguments = format_run_arguments(context, context.parent.command.commands["run"])
             click.echo(slurm.render_script(request, arguments, nodes), nl=False)
             return
-        sys.exit(0 if sweep_run.run(request, out, dry_run) else 1)
+        is_asked = sys.stdin.isatty() and sys.stdout.isatty() and not is_confirmed
+        confirm = partial(click.confirm, "start the sweep?", abort=True) if is_asked else None
+        end(sweep_run.run(request, out, dry_run, confirm))

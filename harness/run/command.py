@@ -3,7 +3,7 @@
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from rich.console import Console
@@ -24,6 +24,7 @@ from harness.run import preflight, session
 from harness.run import run_directory as rundir
 from harness.run.cluster import Cluster, agree_on_run_id
 from harness.run.export import RunExport, parse_target
+from harness.run.outcome import Outcome
 from harness.run.plan import SWEEP_SUFFIX, Plan, RunRequest
 from harness.run.planning import describe_job, find_implementation
 from harness.run.progress import View, announce
@@ -45,9 +46,9 @@ from rules.registry import is_form_finding
 from rules.workloads import workloads
 
 
-def run(run_request: RunRequest, out: Path) -> bool:
-    """Carry out the requested run and write a bundle to `out`. Returns whether the pre-check finds
-    no error.
+def run(run_request: RunRequest, out: Path) -> Outcome:
+    """Carry out the requested run and write a bundle to `out`. The outcome passes if the pre-check
+    finds no error.
 
     Raises PlanError, MeterError, RunFailed, ClusterError, SamplerError, OSError or Interrupted;
     TargetError, a PlanError, if `out` cannot be written.
@@ -74,9 +75,8 @@ def run(run_request: RunRequest, out: Path) -> bool:
         return carry_out(plan, directory, cluster)
 
 
-def resume(directory: Path) -> bool:
-    """Run the unfinished run in `directory` again. Returns whether the pre-check finds no error.
-    Raises the errors of `run`."""
+def resume(directory: Path) -> Outcome:
+    """Run the unfinished run in `directory` again. Raises the errors of `run`."""
     directory = directory.resolve()
     if directory.is_file():
         description = (
@@ -138,9 +138,36 @@ def update_code_hashes(plan: Plan) -> Plan:
     return replace(plan.with_settings(implementation_sha256=sha256), source_sha256=hash_source())
 
 
-def sign(bundle: Path, key: Path, principal: str) -> list[str]:
-    """Sign an intact bundle, if the keyring above it allows that. Returns what was done, as lines.
-    Raises SigningError."""
+@dataclass(frozen=True)
+class Signed:
+    """What `sign` has written."""
+
+    signature: Path
+    removed: tuple[Path, ...]
+    """Signatures of earlier submitters."""
+    request: Path | None
+    """Hands the bundle in to the round; None outside a directory with a keyring."""
+    not_compared: str
+    """Why no keyring was asked; empty if one was."""
+    place: str
+    """The directory in which the signature counts."""
+
+    def __str__(self) -> str:
+        lines = [f"signed: {self.signature}"]
+        lines += [f"removed: {path}, because a bundle has one submitter" for path in self.removed]
+        if self.request:
+            lines.append(f"handed in: {self.request}")
+        if self.not_compared:
+            lines.append(
+                f"not compared with a keyring: {self.not_compared}; signed for the directory "
+                f"{self.place}; the signature is void in a directory of another center or system: "
+                "after such a move, sign again there; bench-check request hands the bundle in"
+            )
+        return "\n".join(lines)
+
+
+def sign(bundle: Path, key: Path, principal: str) -> Signed:
+    """Sign an intact bundle, if the keyring above it allows that. Raises SigningError."""
     if not (bundle / MANIFEST_FILE).exists() and (
         nested_bundles := [place for place in find_places(bundle).bundles if place != bundle]
     ):
@@ -171,25 +198,13 @@ def sign(bundle: Path, key: Path, principal: str) -> list[str]:
     signed = make_signatures(bundle, manifest, key, principal)
     reason = check_keyring(bundle, signed, principal)
     signature, request, removed_names = write_signatures(bundle, signed, principal)
-    removals = [
-        f"removed: {signature.with_name(name)}, because a bundle has one submitter"
-        for name in removed_names
-    ]
-    return [
-        f"signed: {signature}",
-        *removals,
-        *([f"handed in: {request}"] if request else []),
-        *(
-            [
-                f"not compared with a keyring: {reason}; signed for the directory "
-                f"{find_place(bundle, principal)}; the signature is void in a directory of another "
-                "center or system: after such a move, sign again there; bench-check request hands "
-                "the bundle in"
-            ]
-            if reason
-            else []
-        ),
-    ]
+    return Signed(
+        signature=signature,
+        removed=tuple(signature.with_name(name) for name in removed_names),
+        request=request,
+        not_compared=reason or "",
+        place=str(find_place(bundle, principal)),
+    )
 
 
 def plan_run(run_request: RunRequest, out: Path) -> Plan:
@@ -232,9 +247,9 @@ def print_line(text: str) -> None:
     Console().print(text, markup=False, highlight=False, soft_wrap=True)
 
 
-def carry_out(plan: Plan, directory: Path, cluster: Cluster | None = None) -> bool:
+def carry_out(plan: Plan, directory: Path, cluster: Cluster | None = None) -> Outcome:
     """Run the plan in its `directory`, run the pre-check on the bundle beside it, and print the
-    outcome. Returns whether the pre-check finds no error.
+    outcome.
 
     In a run over several nodes only the head has a bundle.
 
@@ -271,13 +286,12 @@ def carry_out(plan: Plan, directory: Path, cluster: Cluster | None = None) -> bo
         console.print(
             f"node 0 has the bundle: {plan.run_id}", markup=False, highlight=False, soft_wrap=True
         )
-        return True
+        return Outcome(True)
     return run_pre_check(target, console)
 
 
-def run_pre_check(target: Path, console: Console) -> bool:
-    """Judge the bundle by the rules of bench-check, and print findings and outcome. Returns whether
-    there is no error."""
+def run_pre_check(target: Path, console: Console) -> Outcome:
+    """Judge the bundle by the rules of bench-check, and print findings and outcome."""
     findings = judge(target, signed=False).findings
     errors = sum(f.severity == Severity.ERROR for f in findings)
     lines = [
@@ -288,7 +302,7 @@ def run_pre_check(target: Path, console: Console) -> bool:
     outcome = f"{errors} error(s); it would be refused" if errors else "no errors; sign it next"
     for line in (*lines, f"bundle: {target}", f"pre-check: {outcome}"):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
-    return not errors
+    return Outcome(not errors, (target,))
 
 
 def _find_highest_batch(

@@ -13,6 +13,7 @@ from pathlib import Path
 from checker.engine import judge
 from harness.errors import PlanError
 from harness.run import command
+from harness.run.outcome import Outcome
 from harness.run.plan import Plan, RunRequest
 from harness.run.run_directory import STATE_FILE
 from harness.run.settings import describe_plan, describe_run
@@ -30,9 +31,9 @@ MIN_RUNS = 3
 MAX_RUNS = 20
 
 
-def run_until_narrow(run_request: RunRequest, out: Path, target_percent: float) -> bool:
+def run_until_narrow(run_request: RunRequest, out: Path, target_percent: float) -> Outcome:
     """Repeat the requested run until the 95 % interval over runs of its J per item is at most
-    `target_percent` of the mean on either side. Returns whether it is.
+    `target_percent` of the mean on either side. The outcome passes if it is.
 
     Ends without that after `MAX_RUNS`, or when even half of the standard deviation so far would
     need more, or after a run whose bundle does not pass the check. Raises PlanError for a request
@@ -45,31 +46,33 @@ def run_until_narrow(run_request: RunRequest, out: Path, target_percent: float) 
     for line in explain_others(plan, out):
         command.print_line(line)
     runs = find_repeats(plan, out)
+    bundles: tuple[Path, ...] = ()
     while True:
         estimate = estimate_mean(list(runs.values())) if runs else None
         command.print_line(describe_interval(estimate, target_percent))
         if estimate is not None and is_narrow(estimate, target_percent):
-            return True
+            return Outcome(True, bundles)
         if reason := explain_end(estimate, target_percent):
             command.print_line(reason)
-            return False
+            return Outcome(False, bundles)
         seed = next(s for s in range(run_request.seed, 2**32) if s not in runs)
         unfinished = find_unfinished(plan, out, seed)
-        passes = (
+        outcome = (
             command.run(replace(run_request, seed=seed), out)
             if unfinished is None
             else command.resume(unfinished)
         )
-        if not passes:
+        bundles += outcome.bundles
+        if not outcome.passes:
             command.print_line(f"the run with seed {seed} does not pass the check; no further runs")
-            return False
+            return Outcome(False, bundles)
         runs = find_repeats(plan, out)
         if seed not in runs:
             command.print_line(
                 f"the run with seed {seed} is no repeat of the others: its code, settings or "
                 "accelerators differ; no further runs"
             )
-            return False
+            return Outcome(False, bundles)
 
 
 def _refuse_unrepeatable(run_request: RunRequest) -> None:

@@ -196,7 +196,7 @@ def carry_out(
                 f"{format_count(left, 'model')} left to measure; continue with: bench-submit study "
                 f"image-inference --resume {target}"
             )
-        passes = command.run_pre_check(target, console)
+        passes = command.run_pre_check(target, console).passes
     if failure is not None:
         raise failure
     return passes

@@ -38,7 +38,7 @@ def find_finished_results(
     names cannot be read.
     """
     results = dict(known_results or {})
-    for path, result, place in _find_bundles(sweep, out):
+    for path, result, place in find_bundles(sweep, out):
         entry = next((e for e in entries if e.place == place), None)
         if entry is None or entry.place in results:
             continue
@@ -57,7 +57,7 @@ def list_leftovers(sweep: Sweep, out: Path, results: Mapping[int, Json]) -> Iter
     that count, by place.
     """
     counted_run_ids = {result["run_id"] for result in results.values()}
-    for path, result, place in _find_bundles(sweep, out):
+    for path, result, place in find_bundles(sweep, out):
         if result.get("run_id") not in counted_run_ids and place in results:
             yield f"{path} (run {place} was repeated)"
     # A directory with a live process is in use. The user must not be told to remove it.
@@ -92,7 +92,7 @@ def find_ineffective_runs(out: Path) -> frozenset[str]:
     return frozenset(_read_object(path / "result.json")["run_id"] for path in paths)
 
 
-def _find_bundles(sweep: Sweep, out: Path) -> Iterator[tuple[Path, Json, object]]:
+def find_bundles(sweep: Sweep, out: Path) -> Iterator[tuple[Path, Json, object]]:
     """Yield the path, result and place of each bundle in `out` that names this sweep, sorted by
     file name."""
     for path in sorted(p for p in out.iterdir() if p.is_dir() and not p.name.startswith(".")):

@@ -4,7 +4,7 @@ two, and resume an interrupted sweep."""
 import fcntl
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -23,13 +23,19 @@ from harness.power.sources import open_source
 from harness.run import command, preflight
 from harness.run.board_settings import check_sm_clock, require_answer
 from harness.run.cluster import ClusterError
+from harness.run.outcome import Outcome
 from harness.run.plan import Plan
 from harness.run.progress import format_minutes
 from harness.run.session import RunFailed
 from harness.sweep import table as sweep_table
 from harness.sweep.axis import AS_FOUND
 from harness.sweep.description import describe_plan, find_remarks
-from harness.sweep.finished import find_finished_results, find_ineffective_runs, list_leftovers
+from harness.sweep.finished import (
+    find_bundles,
+    find_finished_results,
+    find_ineffective_runs,
+    list_leftovers,
+)
 from harness.sweep.plan import (
     DEFAULT_CAPS_W,
     Entry,
@@ -52,11 +58,13 @@ STOPPING = (*NOT_STARTED, RestoreError)
 """The failures after which no other run could start."""
 
 
-def run(request: SweepRequest, out: Path, dry_run: bool) -> bool:
-    """Plan a sweep and print the plan. Unless `dry_run` is set, write the plan to `out` and make
-    the runs. Return whether no run failed.
+def run(
+    request: SweepRequest, out: Path, dry_run: bool, confirm: Callable[[], object] | None = None
+) -> Outcome:
+    """Plan a sweep and print the plan. Unless `dry_run` is set, call `confirm`, write the plan to
+    `out` and make the runs. The outcome passes if no run failed.
 
-    Raises PlanError, MeterError, the errors in STOPPING, or Interrupted.
+    Raises what `confirm` raises, PlanError, MeterError, the errors in STOPPING, or Interrupted.
     """
     with command.simulate_boards(request.run_request.simulate):
         checks = SweepPreflight(request, out)
@@ -78,15 +86,16 @@ def run(request: SweepRequest, out: Path, dry_run: bool) -> bool:
             raise command.summarize_failures(errors, "sweep") if dry_run else errors[0]
         if dry_run:
             print_line("the sweep can start; run it without --dry-run")
-            return True
+            return Outcome(True)
+        if confirm is not None:
+            confirm()
         path = sweep.save(out)
         print_line(f"plan: {path}")
         return carry_out(sweep, path)
 
 
-def resume(path: Path) -> bool:
-    """Resume the sweep whose plan is in the file `path`. Return whether no run failed. Raises the
-    same errors as `run`."""
+def resume(path: Path) -> Outcome:
+    """Resume the sweep whose plan is in the file `path`. Raises the same errors as `run`."""
     sweep = Sweep.load(path)
     # The runs of a sweep are compared with each other, so all must be of the same code.
     if (sweep.source_sha256, sweep.implementation_sha256) != hash_code(sweep.run_request):
@@ -189,9 +198,8 @@ def _is_within(cap_w: float, limits: Readback) -> bool:
     return (limits.min_mw or 0) <= cap_w * 1e3 <= (limits.max_mw or math.inf)
 
 
-def carry_out(sweep: Sweep, path: Path) -> bool:
-    """Make the runs of the sweep that are not finished, one after the other. Return whether no run
-    failed.
+def carry_out(sweep: Sweep, path: Path) -> Outcome:
+    """Make the runs of the sweep that are not finished, one after the other.
 
     Raises NotAllowedError or BlockedError if no run can start, RestoreError if a cap could not be
     restored, and Interrupted. Before that it prints the command that resumes the sweep.
@@ -215,7 +223,14 @@ def carry_out(sweep: Sweep, path: Path) -> bool:
             _conclude(sweep, out, outcomes)
             raise
         _conclude(sweep, out, outcomes)
-    return not any(isinstance(o, str) for o in outcomes.values())
+    failures = tuple(
+        f"run {place}: {outcome}"
+        for place, outcome in sorted(outcomes.items())
+        if isinstance(outcome, str)
+    )
+    run_ids = {result["run_id"] for result in _select_results(outcomes).values()}
+    bundles = (path for path, result, _ in find_bundles(sweep, out) if result["run_id"] in run_ids)
+    return Outcome(not failures, tuple(sorted(bundles)), failures)
 
 
 def _conclude(sweep: Sweep, out: Path, outcomes: Mapping[int, Json | str]) -> None:

@@ -333,3 +333,16 @@ def test_both_commands_over_a_round_tell_it(
         in run_bench_check(submissions.root).output + run_verify(submissions.root).output
     )
     assert rounds == [1, 1]
+
+
+def test_piped_output_tells_it_in_lines_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    output = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", output)
+    monkeypatch.setattr(terminal, "LINE_INTERVAL_S", 0.0)
+    total = PROGRESS_FROM
+    assert list(show_progress(iter(range(total)), total)) == list(range(total))
+    lines = output.getvalue().splitlines()
+    assert lines[0] == f"judging: 1 of {total}" and len(lines) == total - 1
+    monkeypatch.setattr(terminal, "LINE_INTERVAL_S", 60.0)
+    show_step("drawing the page")
+    assert output.getvalue().splitlines() == lines

@@ -185,8 +185,11 @@ def test_workloads_lists_all_and_says_which_run():
     assert result.exit_code == 0
     lines = result.output.splitlines()
     for workload in workloads().values():
-        (line,) = [text for text in lines if workload.id in text]
-        assert (workload.implementation or "none yet") in line
+        place = lines.index(f"{workload.id}: {workload.title}")
+        assert f"  code     {workload.implementation or 'none yet'}" in lines[place:]
+    assert max(map(len, lines)) <= 80
+    document = json.loads(CliRunner().invoke(main, ["workloads", "--json"]).output)
+    assert [entry["id"] for entry in document["workloads"]] == list(workloads())
 
 
 def test_doctor_says_what_is_missing_and_what_to_do(monkeypatch):
