@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import NoReturn, TypeVar
 
 import click
@@ -132,7 +133,8 @@ def colour_mode() -> bool | None:
     return False if os.environ.get("NO_COLOR") else None  # no-color.org
 
 
-_last_line_s = time.monotonic()
+_LINES = SimpleNamespace(last_s=None)
+"""When the last line on what the program does was printed, or its first step began."""
 
 
 def show_step(text: str) -> None:
@@ -140,26 +142,32 @@ def show_step(text: str) -> None:
     print it as a line, at most one in ten seconds. Empty text ends the line."""
     if sys.stderr.isatty():
         click.echo(f"\r\x1b[K{text}", nl=False, err=True)
-    elif text:
+    else:
         _print_rarely(text)
 
 
 def _print_rarely(text: str) -> None:
-    global _last_line_s
     now_s = time.monotonic()
-    if now_s >= _last_line_s + LINE_INTERVAL_S:
-        _last_line_s = now_s
+    if not text:
+        _LINES.last_s = None
+    elif _LINES.last_s is None:
+        _LINES.last_s = now_s
+    elif now_s >= _LINES.last_s + LINE_INTERVAL_S:
+        _LINES.last_s = now_s
         click.echo(text, err=True)
 
 
 def show_progress(judged: Iterable[_T], total: int) -> Iterable[_T]:
     """Pass on `judged`, `total` items, and show a progress bar on the terminal if there are many,
     elsewhere a line in ten seconds."""
-    if total < PROGRESS_FROM or not sys.stderr.isatty():
+    if total < PROGRESS_FROM:
+        yield from judged
+        return
+    if not sys.stderr.isatty():
         for count, item in enumerate(judged):
-            if count:
-                show_step(f"judging: {count} of {total}")
+            show_step(f"judging: {count} of {total}")
             yield item
+        show_step("")
         return
     with click.progressbar(
         judged,

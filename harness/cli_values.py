@@ -86,13 +86,16 @@ def state_outcome(as_json: bool) -> Iterator[Callable[["Outcome"], NoReturn]]:
         yield end
 
 
+_BESIDE_RESUME = ("resume", "as_json", "is_confirmed")
+
+
 def refuse_other_options(context: click.Context) -> None:
     """Raise UsageError if another parameter is given with --resume, which repeats a plan
     unchanged."""
     names = [
         parameter.opts[-1]
         for parameter in context.command.params
-        if is_given(context, parameter) and parameter.name != "resume"
+        if is_given(context, parameter) and parameter.name not in _BESIDE_RESUME
     ]
     if names:
         raise click.UsageError(

@@ -29,7 +29,7 @@ from harness.commands.errors import report_errors
     sections=RUN_SECTIONS,
     examples=(
         "bench-submit sweep resnet50-train --caps 300,500,700 --simulate h200",
-        "bench-submit sweep llama3-8b-serve --concurrency 64:1024:x2 --system system.toml",
+        "bench-submit sweep llama3-8b-serve --concurrency 64:1024:x2 --slurm",
     ),
 )
 @WORKLOAD

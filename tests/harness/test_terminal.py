@@ -344,5 +344,7 @@ def test_piped_output_tells_it_in_lines_now_and_then(monkeypatch: pytest.MonkeyP
     lines = output.getvalue().splitlines()
     assert lines[0] == f"judging: 1 of {total}" and len(lines) == total - 1
     monkeypatch.setattr(terminal, "LINE_INTERVAL_S", 60.0)
+    show_step("checking the bundles")
     show_step("drawing the page")
     assert output.getvalue().splitlines() == lines
+    show_step("")

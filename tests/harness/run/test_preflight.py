@@ -1,6 +1,7 @@
 """What is looked at before a run: the machine, the accelerators, the submitter's description; and
 the two listings."""
 
+import json
 import shutil
 import subprocess
 from dataclasses import replace
@@ -231,6 +232,6 @@ def test_doctor_tells_whether_caps_can_be_set_without_trying_to(monkeypatch, ref
     assert check.advice == (refusal or "")
 
 
-def test_no_option_was_added_to_sign():
+def test_sign_has_few_options():
     names = sorted(o for p in main.commands["sign"].params for o in p.opts)
-    assert names == ["--key", "--principal", "bundle"]
+    assert names == ["--json", "--key", "--principal", "bundle"]

@@ -12,6 +12,7 @@ from harness.cli import main
 from harness.errors import PlanError
 from harness.interrupts import Interrupted
 from harness.run import repeats
+from harness.run.outcome import Outcome
 from harness.run.plan import RunRequest
 from harness.run.repeats import MAX_RUNS, MIN_RUNS, find_unfinished, run_until_narrow
 from harness.run.run_directory import STATE_FILE
@@ -30,15 +31,15 @@ class FakeRuns:
         self.seeds: list[int] = []
         """The seeds of the runs that were started."""
 
-    def run(self, request: RunRequest, out: Path) -> bool:
+    def run(self, request: RunRequest, out: Path) -> Outcome:
         self.seeds.append(request.seed)
         outcome = self.outcomes.pop(0)
         if isinstance(outcome, BaseException):
             raise outcome
         if isinstance(outcome, bool):
-            return outcome
+            return Outcome(outcome)
         self.finished[request.seed] = outcome
-        return True
+        return Outcome(True)
 
 
 @pytest.fixture

@@ -147,6 +147,7 @@ def test_run_has_few_options():
         "--gpus",
         "--head",
         "--implementation",
+        "--json",
         "--like",
         "--meter",
         "--meters",

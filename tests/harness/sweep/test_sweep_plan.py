@@ -360,6 +360,7 @@ def test_sweep_has_few_options_beside_those_of_run() -> None:
         "--reference",
         "--repeat",
         "--slurm",
+        "--yes",
     ]
 
 

@@ -1,0 +1,106 @@
+"""Help at 80 columns, and the outputs for programs: `--json` of each command."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner
+from conftest import Submissions, copy_evidence
+from support.bundles import make_other_run, rederive
+from support.rounds.verdicts import run_bench_check
+
+from harness.cli import SECTIONS, main
+from harness.cli_options import RUN_SECTIONS
+
+SIMULATED = ("resnet50-train", "--simulate", "h200", "--epoch-seconds", "0.2")
+
+
+def read_help(*arguments: str) -> str:
+    result = CliRunner().invoke(main, [*arguments, "--help"], terminal_width=80)
+    assert result.exit_code == 0
+    return result.output
+
+
+def list_headings(text: str) -> list[str]:
+    return re.findall(r"^([A-Z].*):$", text, re.M)
+
+
+def test_commands_stand_in_the_order_of_use_with_whole_sentences() -> None:
+    text = read_help()
+    assert list_headings(text) == ["Options", *SECTIONS]
+    assert "..." not in text.partition("Look:")[2]
+    shown = re.findall(r"^  ([a-z]\S*)  ", text.partition("Look:")[2], re.M)
+    assert shown == [name for names in SECTIONS.values() for name in names]
+    assert sorted(shown) == sorted(main.commands)
+
+
+@pytest.mark.parametrize("command", ["run", "sweep"])
+def test_options_stand_under_headings_and_examples_are_commands(command: str) -> None:
+    text = read_help(command)
+    headings = list_headings(text)
+    assert headings == [*(h for h in RUN_SECTIONS if h in headings), "Other options", "Examples"]
+    assert set(RUN_SECTIONS) == set(headings[:-2])
+    others = text.partition("Other options:")[2].partition("Examples:")[0]
+    assert re.findall(r"--[\w-]+", others) == ["--help"]
+    examples = re.findall(r"^  bench-submit (.*)$", text.partition("Examples:")[2], re.M)
+    assert len(examples) == 2
+    for example in examples:
+        name, *arguments = example.split()
+        workload = arguments[0]
+        # click takes them out of the list.
+        context = main.commands[name].make_context(name, arguments, parent=click.Context(main))
+        assert context.params["workload"] == workload
+
+
+@pytest.mark.parametrize("command", [(), *((name,) for name in main.commands)])
+def test_help_fits_80_columns(command: tuple[str, ...]) -> None:
+    assert max(map(len, read_help(*command).splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    ("arguments", "cap_w"),
+    [(["400"], 400.0), (["400W"], 400.0), (["400 W"], 400.0), (["412.5 w"], 412.5)],
+)
+def test_cap_may_have_its_unit(arguments: list[str], cap_w: float) -> None:
+    run = main.commands["run"]
+    context = run.make_context("run", ["burn", "--cap", *arguments, "--sm-clock", "990MHz"])
+    assert (context.params["cap_w"], context.params["sm_clock_mhz"]) == (cap_w, 990)
+
+
+def invoke_json(*arguments: Any) -> Any:
+    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def test_a_run_and_a_sweep_print_their_bundles_alone_to_standard_output(tmp_path: Path) -> None:
+    document = invoke_json("run", *SIMULATED, "--out", tmp_path / "run", "--json")
+    (bundle,) = document["bundles"]
+    result = json.loads((Path(bundle["path"]) / "result.json").read_text())
+    assert (document["format"], document["passes"]) == ("wattmark-runs/1", True)
+    assert (bundle["run_id"], bundle["headline"]) == (result["run_id"], result["headline"])
+    caps = ("--caps", "400W,500 W")
+    document = invoke_json("sweep", *SIMULATED, *caps, "--out", tmp_path / "sweep", "--json")
+    assert document["failures"] == []
+    runs = [Path(item["path"]).name for item in document["bundles"]]
+    assert runs == sorted(path.name for path in (tmp_path / "sweep").glob("*-x1-?00W-*"))
+    assert len(runs) == 2
+
+
+def test_check_ends_with_its_findings_by_rule(submissions: Submissions) -> None:
+    for number in (1, 2):
+        evidence = make_other_run(copy_evidence(), number)
+        evidence.environment["git"]["dirty"] = True
+        rederive(evidence)
+        submissions.add(evidence, run_id=f"run-{number}")
+    whole = run_bench_check(submissions.root).output.splitlines()
+    quiet = run_bench_check(submissions.root, "--quiet").output.splitlines()
+    assert "warning M108  2 in 2 bundles: A closed result from modified code" in quiet, quiet
+    assert whole[-len(quiet) :] == quiet and "run-1" not in "\n".join(quiet)
+    as_json = run_bench_check(submissions.root, "--json").output
+    assert as_json == run_bench_check(submissions.root, "--format", "json").output
+    refused = run_bench_check(submissions.root, "--quiet", "--json")
+    assert refused.exit_code == 2 and "has no summary" in refused.output
