@@ -95,11 +95,11 @@ def test_check_ends_with_its_findings_by_rule(submissions: Submissions) -> None:
         evidence = make_other_run(copy_evidence(), number)
         evidence.environment["git"]["dirty"] = True
         rederive(evidence)
-        submissions.add(evidence, run_id=f"run-{number}")
+        submissions.add(evidence, run_id=f"run-000{number}")
     whole = run_bench_check(submissions.root).output.splitlines()
     quiet = run_bench_check(submissions.root, "--quiet").output.splitlines()
     assert "warning M108  2 in 2 bundles: A closed result from modified code" in quiet, quiet
-    assert whole[-len(quiet) :] == quiet and "run-1" not in "\n".join(quiet)
+    assert whole[-len(quiet) :] == quiet and "run-0001" not in "\n".join(quiet)
     as_json = run_bench_check(submissions.root, "--json").output
     assert as_json == run_bench_check(submissions.root, "--format", "json").output
     refused = run_bench_check(submissions.root, "--quiet", "--json")
