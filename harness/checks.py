@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from checker.extras import advise_extra
 from harness.container_image import CONTAINER_VARIABLE, find_container_image
 from harness.errors import MachineError
 from harness.system import EXTRAS, read_git_state
@@ -57,7 +58,7 @@ class Check:
 def advise_on_package(name: str) -> str:
     """How to install a package of a stack."""
     if extra := EXTRAS.get(name):
-        return f"pip install 'wattmark[{extra}]'; each stack needs an environment of its own"
+        return f"{advise_extra(extra)}; each stack needs an environment of its own"
     return (
         "install a stack, which brings it; one simulated board without --smoke needs none "
         "(docs/simulated.md)"

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from checker.extras import advise_extra
 from harness.errors import MachineError, PlanError
 from harness.node_table import read_node_table
 from rules.bundle_format.files import shorten
@@ -82,7 +83,7 @@ def import_yaml() -> Any:
     try:
         import yaml
     except ImportError:
-        raise MachineError("PyYAML is not installed; pip install 'wattmark[meters]'") from None
+        raise MachineError(f"PyYAML is not installed; {advise_extra('meters')}") from None
     return yaml
 
 

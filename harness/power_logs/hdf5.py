@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from checker.extras import advise_extra
 from harness.power_logs.records import PowerLogError
 
 MAGIC = b"\x89HDF\r\n\x1a\n"
@@ -33,7 +34,7 @@ def read_profile(path: Path) -> Iterator[str]:
     except ImportError:
         raise PowerLogError(
             f"{path}: this is an HDF5 file, such as a profile of Slurm, and h5py is not installed; "
-            f"pip install 'wattmark[hdf5]', or {_EXTRACT}"
+            f"{advise_extra('hdf5')}, or {_EXTRACT}"
         ) from None
     try:
         with h5py.File(path, "r") as file:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from checker.extras import advise_extra
 from harness import interrupts
 from harness.checks import Check, StackError
 from harness.errors import MachineError, PlanError
@@ -69,7 +70,7 @@ def check_export(target: ExportTarget) -> Check:
     """Check that a run can export to the target. Raises MachineError."""
     if importlib.util.find_spec("prometheus_client") is None:
         raise StackError(
-            "--export: prometheus-client is not installed; pip install 'wattmark[monitoring]'"
+            f"--export: prometheus-client is not installed; {advise_extra('monitoring')}"
         )
     try:
         if target.path is None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from checker.extras import advise_extra
 from reporting.charts.chart import Chart
 from reporting.charts.encoding import find_provenance
 from reporting.report_table import ReportTable
@@ -61,5 +62,5 @@ def require_renderer() -> Any:
         import altair
         import vl_convert  # noqa: F401  the renderer must be installed too
     except ImportError as error:
-        raise ChartError(f"charts need {error.name}: pip install 'wattmark[report]'") from None
+        raise ChartError(f"charts need {error.name}: {advise_extra('report')}") from None
     return altair

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from checker.extras import advise_extra
 from checker.output import write_output
 from reporting.dataset.description import Description
 from reporting.dataset.parquet import DICTIONARY_FILE, README_FILE
@@ -44,7 +45,7 @@ def load_libraries() -> tuple[ModuleType, ModuleType]:
         return import_module("mlcroissant"), import_module("rocrate.rocrate")
     except ImportError as error:
         raise LibraryMissingError(
-            f"--archive needs {error.name}: pip install 'wattmark[publish]'"
+            f"--archive needs {error.name}: {advise_extra('publish')}"
         ) from None
 
 

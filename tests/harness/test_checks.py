@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from checker.extras import advise_extra
 from harness.cli import main
 from harness.power.sources import measuring_meters
 from harness.system import EXTRAS
@@ -136,7 +137,7 @@ def test_missing_stack_is_known_before_the_run(
         result = invoke(command, *SMOKE, "-o", tmp_path / "out", *dry_run)
         assert result.exit_code == 3
         assert "timm is not installed" in " ".join(result.output.split())
-        assert "pip install 'wattmark[vision]'" in " ".join(result.output.split())
+        assert advise_extra("vision") in " ".join(result.output.split())
     # Simulated work needs no stack.
     assert invoke(command, *SIMULATED, "-o", tmp_path / "out", "--dry-run").exit_code == 0
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from checker.extras import advise_extra
 from harness.cli import main as bench_submit
 from harness.errors import PlanError
 from harness.power_yaml import format_node_table, make_node_table
@@ -170,7 +171,7 @@ def test_a_missing_library_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         bench_submit, ["rating", str(write(tmp_path, SYSTEM, "x_power.yaml"))]
     )
     assert result.exit_code == 3
-    assert "PyYAML is not installed; pip install 'wattmark[meters]'" in result.output
+    assert f"PyYAML is not installed; {advise_extra('meters')}" in result.output
 
 
 def test_a_component_that_is_not_in_the_file_is_named(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from conftest import Submissions, copy_evidence
 from support.report.altered_runs import make_altered_run
 from support.report.html import Element, Line, Report, list_table_ids, read_lines
 
+from checker.extras import advise_extra
 from reporting.cli import main
 from reporting.report_table import format_number
 from reporting.sections.cells import count_findings
@@ -303,7 +304,7 @@ def test_missing_extra_says_what_to_install(
     out = tmp_path / "report.html"
     done = CliRunner().invoke(main, [str(published_below(tmp_path / "s")), "-o", str(out)])
     assert done.exit_code == 3
-    assert "pip install 'wattmark[report]'" in done.output
+    assert advise_extra("report") in done.output
     assert not out.exists()
 
 

@@ -16,6 +16,7 @@ import re
 from types import ModuleType
 from typing import Any, Self
 
+from checker.extras import advise_extra
 from harness.errors import MeterError
 from harness.power.feeds.feed import FeedError
 from harness.power.feeds.frame import FramedMeter
@@ -65,7 +66,7 @@ class NvmlModuleMeter(FramedMeter):
             import pynvml  # the module of the nvidia-ml-py distribution
         except ImportError:
             raise MeterError(
-                f"meter {access.id}: nvidia-ml-py is not installed; pip install 'wattmark[nvidia]'"
+                f"meter {access.id}: nvidia-ml-py is not installed; {advise_extra('nvidia')}"
             ) from None
         try:
             pynvml.nvmlInit()

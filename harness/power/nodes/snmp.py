@@ -15,6 +15,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Self
 
+from checker.extras import advise_extra
 from harness.errors import MeterError
 from harness.power.feeds.counter import CounterUnwrapper
 from harness.power.feeds.feed import FeedError, LoginPause
@@ -89,7 +90,7 @@ class SnmpMeter(FramedMeter):
             import gufo.snmp  # noqa: F401  # a missing library is reported before a request
         except ImportError:
             raise MeterError(
-                f"meter {access.id}: gufo-snmp is not installed; pip install 'wattmark[meters]'"
+                f"meter {access.id}: gufo-snmp is not installed; {advise_extra('meters')}"
             ) from None
         access.require_host()
         return cls(access, _find_pdu(access))

@@ -9,6 +9,7 @@ import time
 from contextlib import suppress
 from typing import Any
 
+from checker.extras import advise_extra
 from harness.errors import MeterError
 from harness.power.feeds.feed import FeedError
 from harness.power.nodes._scpi import ScpiMeter, Transport
@@ -81,7 +82,7 @@ def _import_pyvisa() -> Any:
         import pyvisa_py  # noqa: F401  # the backend of "@py"
     except ImportError:
         raise MeterError(
-            "a meter of the kind vxi11 needs pyvisa-py; pip install 'wattmark[meters]'"
+            f"a meter of the kind vxi11 needs pyvisa-py; {advise_extra('meters')}"
         ) from None
     # Its messages contain addresses.
     logging.getLogger("pyvisa").setLevel(logging.CRITICAL + 1)

@@ -27,6 +27,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from checker.extras import advise_extra
 from harness.errors import MeterError, NotAllowedError
 from harness.power.rocm_cards import Die, divide, pair_dies
 from harness.power.rocm_devices import (
@@ -81,7 +82,7 @@ class AmdSource(PowerSource, CapControl):
                 import amdsmi
         # Before the general case: without ROCm the package is there and its import raises KeyError.
         except ModuleNotFoundError:
-            raise MeterError("amdsmi is not installed; pip install 'wattmark[amd]'") from None
+            raise MeterError(f"amdsmi is not installed; {advise_extra('amd')}") from None
         except Exception as error:  # loading a C library can fail in many ways
             reason = join_lines(output.getvalue()) or f"{type(error).__name__}: {join_lines(error)}"
             raise MeterError(

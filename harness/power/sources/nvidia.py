@@ -21,6 +21,7 @@ from functools import partial
 from types import ModuleType
 from typing import Any
 
+from checker.extras import advise_extra
 from harness.errors import MeterError, NotAllowedError
 from harness.power.cuda_devices import choose_boards
 from harness.power.nvml_calls import read_field, repeat_passing
@@ -62,9 +63,7 @@ class NvidiaSource(PowerSource, CapControl, ClockControl, CounterApart):
             # too.
             import pynvml  # the module of the nvidia-ml-py distribution
         except ImportError:
-            raise MeterError(
-                "nvidia-ml-py is not installed; pip install 'wattmark[nvidia]'"
-            ) from None
+            raise MeterError(f"nvidia-ml-py is not installed; {advise_extra('nvidia')}") from None
         try:
             repeat_passing(pynvml.nvmlInit)
         except pynvml.NVMLError as error:

@@ -15,6 +15,7 @@ import pytest
 from click.testing import CliRunner
 from support.harness.power_logs import START_S, read_lines
 
+from checker.extras import advise_extra
 from harness.cli import main
 from harness.power_logs import slurm_profile
 from harness.power_logs.read import LogRequest, read_log
@@ -174,7 +175,7 @@ def test_without_h5py_the_message_names_extra_and_command(tmp_path, monkeypatch)
     monkeypatch.setitem(sys.modules, "h5py", None)
     with pytest.raises(PowerLogError) as refused:
         read(path)
-    assert "pip install 'wattmark[hdf5]', or write" in str(refused.value)
+    assert f"{advise_extra('hdf5')}, or write" in str(refused.value)
     assert "sh5util -j JOB --extract --series=Energy --level=Node:TimeSeries" in str(refused.value)
 
 

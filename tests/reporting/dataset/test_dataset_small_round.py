@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 from conftest import Submissions, copy_evidence
 
 from checker.engine import judge
+from checker.extras import advise_extra
 from reporting.cli import main
 from reporting.collect import NothingFoundError
 from reporting.dataset import Round
@@ -237,7 +238,7 @@ def test_missing_library_is_named_before_the_check(
     monkeypatch.setitem(sys.modules, "mlcroissant", None)
     result = export(PUBLISHED, "--archive", tmp_path / "data")
     assert result.exit_code == 3
-    assert "--archive needs mlcroissant: pip install 'wattmark[publish]'" in result.output
+    assert f"--archive needs mlcroissant: {advise_extra('publish')}" in result.output
     assert not (tmp_path / "data").exists()
 
 

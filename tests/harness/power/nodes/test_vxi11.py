@@ -121,5 +121,5 @@ def test_neither_message_nor_log_contains_the_address(server, caplog, capfd):
 
 def test_a_node_without_pyvisa_is_told_what_to_install(server, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyvisa", None)
-    with pytest.raises(MeterError, match=r"pip install 'wattmark\[meters\]'"):
+    with pytest.raises(MeterError, match=r"needs pyvisa-py; pip install "):
         open_node_meter(access(server.port))
