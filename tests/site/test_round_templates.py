@@ -415,6 +415,7 @@ def test_the_first_pull_request_of_a_round_passes_without_a_log(two_centers, tmp
 
 
 def test_a_commit_that_is_not_there_is_named(two_centers):
+    two_centers.repository.open_pull_request(lambda clone: None)
     job = two_centers.repository.run_github_job("pull-request-paths.yml", "paths", "0" * 40)
     assert job.status == 2 and f"{'0' * 40}^{{commit}}: fatal: " in job.output, job.output
 
