@@ -8,7 +8,7 @@ import sys
 from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
@@ -188,15 +188,11 @@ def check(
 
     from checker.baseline import refuse_baseline, write_baseline
     from checker.engine import judge_all
-    from checker.selection import parse_selection, refuse_keyring, select_findings
+    from checker.selection import parse_selection, select_findings
     from checker.terminal import show_progress
 
-    if as_json:
-        output_format = "json"
-    if quiet and output_format != "text":
-        raise click.UsageError(f"--quiet: --format {output_format} has no summary; leave one out")
-    refuse_keyring(keyring, local)
-    _refuse_contradictions(local, expected_head, no_cache, verify_cache)
+    output_format = _choose_format(output_format, as_json, quiet)
+    _refuse_contradictions(keyring, local, expected_head, no_cache, verify_cache)
     try:
         selection = parse_selection(select, ignore, baseline, local)
         if new_baseline:
@@ -217,14 +213,31 @@ def check(
     except CheckerError as error:
         _warn(f"{error}")
         sys.exit(INTERNAL)
+    _end(view, judged.reused_count, output_format, required_level)
+
+
+def _choose_format(output_format: str, as_json: bool, quiet: bool) -> str:
+    chosen = "json" if as_json else output_format
+    if quiet and chosen != "text":
+        raise click.UsageError(f"--quiet: --format {chosen} has no summary; leave one out")
+    return chosen
+
+
+def _end(
+    view: "RoundView", reused_count: int, output_format: str, required_level: str | None
+) -> NoReturn:
+    """Print the view and end with its exit code."""
     _print_view(view, output_format)
-    _state_reuse(judged.reused_count, output_format)
+    _state_reuse(reused_count, output_format)
     sys.exit(_choose_exit_code(view, _state_shortfalls(view, required_level)))
 
 
 def _refuse_contradictions(
-    local: bool, expected_head: str, no_cache: bool, verify_cache: bool
+    keyring: Path | None, local: bool, expected_head: str, no_cache: bool, verify_cache: bool
 ) -> None:
+    from checker.selection import refuse_keyring
+
+    refuse_keyring(keyring, local)
     if local and expected_head:
         raise click.UsageError("--expect-head: --local reads no LOG; leave one of the two out")
     if no_cache and verify_cache:
