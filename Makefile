@@ -87,7 +87,7 @@ test-site: .venv/site-ready
 # The documentation site in build/site, without network.
 docs: .venv/site-ready
 	$(BIN)/python scripts/docs_site.py
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	$(BIN)/zensical build --clean --strict
 
 $(STACKS:%=test-%): test-%: .venvs/%/ready
 	.venvs/$*/bin/pytest -o addopts= tests/stacks/test_$(*)*.py
@@ -120,4 +120,4 @@ endif
 	touch $@
 
 clean:
-	rm -rf .venv .venvs build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf .cache .venv .venvs build dist .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis

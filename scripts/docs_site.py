@@ -3,7 +3,7 @@
     python scripts/docs_site.py
 
 The copies have the paths of the repository, so a link between pages leads to the same page on the
-site, in a clone and on a web page of the repository. `make docs` then runs MkDocs.
+site, in a clone and on a web page of the repository. `make docs` then runs Zensical.
 """
 
 import re
