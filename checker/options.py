@@ -89,6 +89,24 @@ PRINCIPAL = click.option(
 )
 
 
+class BundlePath(click.Path):
+    """An existing directory. The beginning of its name is enough, such as that of a run id, if no
+    other name there begins so."""
+
+    def __init__(self) -> None:
+        super().__init__(exists=True, file_okay=False, path_type=Path)
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        path = Path(value)
+        if not os.path.lexists(path) and path.parent.is_dir():
+            names = sorted(p.name for p in path.parent.iterdir() if p.name.startswith(path.name))
+            if len(names) > 1:
+                listing = ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
+                self.fail(f"{value}: {len(names)} names begin so: {listing}; write more letters")
+            path = path.with_name(names[0]) if names else path
+        return super().convert(path, param, ctx)
+
+
 def drop_unit(text: str, unit: str) -> str:
     """The text without the unit after its numbers, such as `400` for `400 W`."""
     return re.sub(rf"(?<=[0-9]) ?{unit}(?![a-z])", "", text, flags=re.IGNORECASE)

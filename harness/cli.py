@@ -15,7 +15,7 @@ import click
 
 from checker.command_line.completion import SHELLS, format_script
 from checker.command_line.help import SectionedCommand, SectionedGroup
-from checker.options import KEY, PRINCIPAL, parse_percent
+from checker.options import KEY, PRINCIPAL, BundlePath, parse_percent
 from checker.terminal import run_program
 from harness import __version__
 from harness.cli_options import (
@@ -162,7 +162,7 @@ def burn(
 
 
 @main.command()
-@click.argument("bundle", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.argument("bundle", type=BundlePath())
 @add_reproduce_options
 @click.option("--dry-run", is_flag=True, help="show the checks before the run and run nothing")
 def reproduce(bundle: Path, out: Path, dry_run: bool, as_json: bool, **options: Any) -> None:
@@ -181,7 +181,7 @@ def reproduce(bundle: Path, out: Path, dry_run: bool, as_json: bool, **options: 
 
 
 @main.command()
-@click.argument("bundle", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.argument("bundle", type=BundlePath())
 @KEY
 @PRINCIPAL
 @click.option("--json", "as_json", is_flag=True, help="print one JSON object")

@@ -15,7 +15,7 @@ from checker.command_line.completion import complete_from, list_rules
 from checker.engine import judge_all
 from checker.find import display_path
 from checker.formats.common import format_withdrawal
-from checker.options import EXPECT_HEAD, KEY, KEYRING, PRINCIPAL
+from checker.options import EXPECT_HEAD, KEY, KEYRING, PRINCIPAL, BundlePath
 from checker.printable import printable
 from checker.terminal import (
     SEVERITY_COLOURS,
@@ -38,7 +38,7 @@ _GOOD, _BAD = click.style("good", fg="green", bold=True), click.style("bad", fg=
 _MAX_CHARACTERS = 4000
 _T = TypeVar("_T")
 _HELP = {"help_option_names": ["-h", "--help"]}
-_BUNDLE = click.argument("bundle", type=click.Path(exists=True, file_okay=False, path_type=Path))
+_BUNDLE = click.argument("bundle", type=BundlePath())
 _PATHS = click.argument(
     "paths",
     nargs=-1,
@@ -121,7 +121,7 @@ _BUNDLES = click.argument(
     nargs=-1,
     required=True,
     metavar="BUNDLE...",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    type=BundlePath(),
 )
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from checker.options import BundlePath
 from harness.commands.errors import report_errors
 
 FORMATS = ("aiperf", "annex-xi", "mlperf-power-yaml")
@@ -11,9 +12,7 @@ FORMATS = ("aiperf", "annex-xi", "mlperf-power-yaml")
 
 @click.command()
 @click.argument("to", metavar="FORMAT", type=click.Choice(FORMATS))
-@click.argument(
-    "bundle", metavar="BUNDLE", type=click.Path(path_type=Path, exists=True, file_okay=False)
-)
+@click.argument("bundle", metavar="BUNDLE", type=BundlePath())
 @click.option(
     "--items",
     type=click.FloatRange(min=0, min_open=True),

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from checker.options import BundlePath
 from checker.terminal import UnwritableError, describe_unwritable
 
 _FILE = click.Path(path_type=Path, exists=True, dir_okay=False)
@@ -89,7 +90,7 @@ def power_log(files: tuple[Path, ...], as_json: bool, as_list: bool, **options: 
 
 
 @click.command("attach-power")
-@click.argument("run", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.argument("run", type=BundlePath())
 @click.argument("files", metavar="FILE...", type=_FILE, nargs=-1, required=True)
 @add_log_options
 @click.option(

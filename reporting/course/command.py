@@ -6,18 +6,16 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from checker.options import KEYRING, LOCAL
+from checker.options import KEYRING, LOCAL, BundlePath
 from checker.terminal import UnavailableError, UnwritableError, describe_unwritable, show_step
 
 if TYPE_CHECKING:
     from reporting.course.table import ControlPower
     from reporting.results_model import ResultRow
 
-_BUNDLE = click.Path(exists=True, file_okay=False, path_type=Path)
-
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("bundle_path", metavar="BUNDLE", type=_BUNDLE)
+@click.argument("bundle_path", metavar="BUNDLE", type=BundlePath())
 @click.option(
     "-o",
     "--out",
@@ -29,7 +27,7 @@ _BUNDLE = click.Path(exists=True, file_okay=False, path_type=Path)
     "--control",
     "control_path",
     metavar="BUNDLE",
-    type=_BUNDLE,
+    type=BundlePath(),
     help="A control run (bench-submit burn), whose median power is marked.",
 )
 @click.option(

@@ -12,6 +12,7 @@ from conftest import Submissions, copy_evidence
 from support.bundles import make_other_run, rederive
 from support.rounds.verdicts import run_bench_check
 
+from checker.options import BundlePath
 from harness.cli import SECTIONS, main
 from harness.cli_options import RUN_SECTIONS
 
@@ -104,3 +105,15 @@ def test_check_ends_with_its_findings_by_rule(submissions: Submissions) -> None:
     assert as_json == run_bench_check(submissions.root, "--format", "json").output
     refused = run_bench_check(submissions.root, "--quiet", "--json")
     assert refused.exit_code == 2 and "has no summary" in refused.output
+
+
+def test_beginning_of_a_run_id_names_its_bundle(tmp_path: Path) -> None:
+    for name in ("20261120T1-a", "20261120T2-b", "20261121T1-c"):
+        (tmp_path / name).mkdir()
+    bundle = BundlePath()
+    assert bundle.convert(str(tmp_path / "20261121"), None, None) == tmp_path / "20261121T1-c"
+    assert bundle.convert(str(tmp_path / "20261120T2-b"), None, None) == tmp_path / "20261120T2-b"
+    with pytest.raises(click.BadParameter, match="2 names begin so: 20261120T1-a, 20261120T2-b"):
+        bundle.convert(str(tmp_path / "20261120"), None, None)
+    with pytest.raises(click.BadParameter, match="does not exist"):
+        bundle.convert(str(tmp_path / "2027"), None, None)
