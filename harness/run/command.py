@@ -32,7 +32,9 @@ from harness.run.workers.launch import make_worker_environment
 from harness.sign import (
     SigningError,
     check_keyring,
+    describe_keyring_line,
     find_place,
+    find_submissions,
     make_signatures,
     prepare_manifest,
     write_signatures,
@@ -169,7 +171,7 @@ def sign(bundle: Path, key: Path, principal: str) -> list[str]:
         )
     manifest = prepare_manifest(bundle, principal)
     signed = make_signatures(bundle, manifest, key, principal)
-    reason = check_keyring(bundle, signed, principal)
+    reason = check_keyring(bundle, signed, principal, key)
     signature, request, removed_names = write_signatures(bundle, signed, principal)
     removals = [
         f"removed: {signature.with_name(name)}, because a bundle has one submitter"
@@ -179,17 +181,27 @@ def sign(bundle: Path, key: Path, principal: str) -> list[str]:
         f"signed: {signature}",
         *removals,
         *([f"handed in: {request}"] if request else []),
-        *(
-            [
-                f"not compared with a keyring: {reason}; signed for the directory "
-                f"{find_place(bundle, principal)}; the signature is void in a directory of another "
-                "center or system: after such a move, sign again there; bench-check request hands "
-                "the bundle in"
-            ]
-            if reason
-            else []
-        ),
+        *_describe_next_step(bundle, key, principal, reason),
     ]
+
+
+def _describe_next_step(bundle: Path, key: Path, principal: str, reason: str) -> Iterator[str]:
+    """Yield what remains to be done with a signed bundle. `reason` says why its signature was not
+    compared with a keyring; empty if it was."""
+    if not reason:
+        submissions = find_submissions(bundle)
+        yield (
+            f"next: bench-check {submissions}; then, by whoever runs the round: bench-check accept "
+            f"{submissions}"
+        )
+        return
+    yield (
+        f"not compared with a keyring: {reason}; signed for the directory "
+        f"{find_place(bundle, principal)}; the signature is void in a directory of another center "
+        "or system: after such a move, sign again there; bench-check request hands the bundle in"
+    )
+    yield "next: whoever runs the round adds this line to keyring/allowed_signers:"
+    yield f"  {describe_keyring_line(principal, key)}"
 
 
 def plan_run(run_request: RunRequest, out: Path) -> Plan:
@@ -285,7 +297,11 @@ def run_pre_check(target: Path, console: Console) -> bool:
         f"{f.expected}. {f.message}"
         for f in findings
     ]
-    outcome = f"{errors} error(s); it would be refused" if errors else "no errors; sign it next"
+    outcome = (
+        f"{errors} error(s); it would be refused"
+        if errors
+        else f"no errors; next: bench-submit sign {target} --key KEY --principal CENTER@DOMAIN"
+    )
     for line in (*lines, f"bundle: {target}", f"pre-check: {outcome}"):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     return not errors

@@ -211,8 +211,8 @@ def describe_results(result: Json) -> Iterator[str]:
     if headline.joules_per_item is not None:
         energy += f", {headline.joules_per_item.mean:.4g} J/{workload.item_of(size)}"
     # Simulated work takes the time of the full workload, and counts the FLOPs of the small one.
-    has_mfu = headline.mfu is not None and not is_simulated
-    mfu = f", MFU {100 * headline.mfu.mean:.1f} %" if has_mfu else ""
+    stated_mfu = None if is_simulated else headline.mfu
+    mfu = "" if stated_mfu is None else f", MFU {100 * stated_mfu.mean:.1f} %"
     yield f"{rate}{per_accelerator}, {energy}{mfu}"
     yield from _describe_epochs(figures, declaration.settings.accelerators)
     if imbalance := compute_imbalance(figures.epochs):

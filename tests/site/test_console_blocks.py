@@ -121,6 +121,8 @@ class Shell:
             return describe_difference(page_lines, printed)
         shown = [line for line in page_lines if line.strip() != GAP]
         for line, number in zip(shown, numbers, strict=True):
+            if GAP in line:  # which may stand for an id
+                continue
             ids = zip(RUN_ID.findall(line), RUN_ID.findall(printed[number]), strict=True)
             self.ids |= dict(ids)
         return None
