@@ -181,27 +181,30 @@ def sign(bundle: Path, key: Path, principal: str) -> list[str]:
         f"signed: {signature}",
         *removals,
         *([f"handed in: {request}"] if request else []),
-        *_describe_next_step(bundle, key, principal, reason),
+        *(
+            [
+                f"not compared with a keyring: {reason}; signed for the directory "
+                f"{find_place(bundle, principal)}; the signature is void in a directory of another "
+                "center or system: after such a move, sign again there; bench-check request hands "
+                "the bundle in"
+            ]
+            if reason
+            else []
+        ),
+        f"next: {_describe_next_step(bundle, key, principal, bool(reason))}",
     ]
 
 
-def _describe_next_step(bundle: Path, key: Path, principal: str, reason: str) -> Iterator[str]:
-    """Yield what remains to be done with a signed bundle. `reason` says why its signature was not
-    compared with a keyring; empty if it was."""
-    if not reason:
-        submissions = find_submissions(bundle)
-        yield (
-            f"next: bench-check {submissions}; then, by whoever runs the round: bench-check accept "
-            f"{submissions}"
-        )
-        return
-    yield (
-        f"not compared with a keyring: {reason}; signed for the directory "
-        f"{find_place(bundle, principal)}; the signature is void in a directory of another center "
-        "or system: after such a move, sign again there; bench-check request hands the bundle in"
+def _describe_next_step(bundle: Path, key: Path, principal: str, lacks_keyring: bool) -> str:
+    """What remains to be done with a signed bundle."""
+    if lacks_keyring:
+        line = describe_keyring_line(principal, key)
+        return f"whoever runs the round adds this line to keyring/allowed_signers:\n  {line}"
+    submissions = find_submissions(bundle)
+    return (
+        f"bench-check {submissions}; then, by whoever runs the round: bench-check accept "
+        f"{submissions}"
     )
-    yield "next: whoever runs the round adds this line to keyring/allowed_signers:"
-    yield f"  {describe_keyring_line(principal, key)}"
 
 
 def plan_run(run_request: RunRequest, out: Path) -> Plan:
