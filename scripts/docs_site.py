@@ -3,7 +3,8 @@
     python scripts/docs_site.py
 
 The copies have the paths of the repository, so a link between pages leads to the same page on the
-site, in a clone and on a web page of the repository. `make docs` then runs Zensical.
+site, in a clone and on a web page of the repository. The schemas are at `schemas/NAME.json`, and
+llms.txt leads to the pages of the site. `make docs` then runs Zensical.
 """
 
 import re
@@ -12,7 +13,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 PAGES = ROOT / "build" / "pages"
-AT_THE_ROOT = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "containers/README.md")
+AT_THE_ROOT = ("README.md", "SKILL.md", "CONTRIBUTING.md", "CHANGELOG.md", "containers/README.md")
+SCHEMAS = ROOT / "rules/bundle_format/schemas"
 LINK = re.compile(r"\]\(([^()\s#]+)(?:#[^()\s]*)?\)")
 
 
@@ -36,6 +38,14 @@ def widen_indents(text: str) -> str:
     return "".join(parts)
 
 
+def write_index_for_agents() -> None:
+    """Copy llms.txt with links to the pages and schemas of the site."""
+    text = (ROOT / "llms.txt").read_text("utf-8")
+    text = re.sub(r"\bREADME\.md\)", "index.html)", text)
+    text = re.sub(r"\.md\)", ".html)", text).replace("rules/bundle_format/schemas/", "schemas/")
+    (PAGES / "llms.txt").write_text(text, "utf-8")
+
+
 def main() -> None:
     shutil.rmtree(PAGES, ignore_errors=True)
     pages = list_pages()
@@ -46,6 +56,12 @@ def main() -> None:
             copy.write_text(widen_indents(path.read_text("utf-8")), "utf-8")
         else:
             shutil.copy(path, copy)
+    shutil.copytree(
+        SCHEMAS,
+        PAGES / "schemas",
+        ignore=lambda _, names: {name for name in names if not name.endswith(".json")},
+    )
+    write_index_for_agents()
 
 
 if __name__ == "__main__":

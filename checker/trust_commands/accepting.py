@@ -132,7 +132,10 @@ def _decide(verdict: Verdict, path: str, log: AcceptanceLog, reason: str) -> tup
         return WITHDRAWN, ""
     doubts = "; ".join(_list_doubts(verdict))
     if doubts and not reason:
-        return REFUSED, f"{doubts}; to accept it all the same, add --despite BUNDLE REASON"
+        review = "bench-check review BUNDLE --key KEY --principal REVIEWER@DOMAIN --verdict accept"
+        advice = "" if verdict.reviewers or verdict.rejecters else f"{review}; "
+        advice += "to accept it all the same, add --despite BUNDLE REASON"
+        return REFUSED, f"{doubts}; {advice}"
     return ACCEPTED, f"despite: {doubts}" if doubts else ""
 
 

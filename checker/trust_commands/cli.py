@@ -27,7 +27,12 @@ from checker.terminal import (
 from checker.trust.acceptance_log import AcceptanceLog, read_log
 from checker.trust.records import utc_now
 from checker.trust.signature import NoKeyError, SigningError
-from checker.trust.statements import StatementError, find_log_directory, format_problems
+from checker.trust.statements import (
+    StatementError,
+    find_log_directory,
+    find_submissions,
+    format_problems,
+)
 from checker.trust_commands import accepting, signing
 from checker.verdict import NON_BUNDLE_STANDINGS, Round, Verdict
 from rules.bundle_format.records import ACCEPTANCE_FILE
@@ -97,6 +102,10 @@ def review(
         )
     path = _run(lambda: signing.review(bundle, key, principal, verdict, comment, replace))
     click.echo(f"reviewed ({verdict}): {path}")
+    if verdict == "accept":
+        submissions = display_path(_run(lambda: find_submissions(bundle)), [bundle])
+        where = printable(str(submissions))
+        click.echo(f"next, by whoever runs the round: bench-check accept {where}")
 
 
 @click.command(context_settings=_HELP)

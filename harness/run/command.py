@@ -1,15 +1,14 @@
-"""The steps of `bench-submit run`: plan, preflight, attempt and pre-check; and those of `sign`."""
+"""The steps of `bench-submit run`: plan, preflight, attempt and pre-check."""
 
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
 
 from checker.engine import judge
-from checker.find import find_places
 from harness import interrupts
 from harness.checks import TargetError
 from harness.errors import MachineError, NotAllowedError, PlanError
@@ -30,19 +29,9 @@ from harness.run.planning import describe_job, find_implementation
 from harness.run.progress import View, announce
 from harness.run.run_directory import RunEvents
 from harness.run.workers.launch import make_worker_environment
-from harness.sign import (
-    SigningError,
-    check_keyring,
-    find_place,
-    make_signatures,
-    prepare_manifest,
-    write_signatures,
-)
 from harness.simulation import server as simulator
 from harness.system import hash_source
-from rules.bundle_format.records import MANIFEST_FILE
 from rules.finding import Severity, format_count
-from rules.registry import is_form_finding
 from rules.workloads import workloads
 
 
@@ -138,75 +127,6 @@ def update_code_hashes(plan: Plan) -> Plan:
     return replace(plan.with_settings(implementation_sha256=sha256), source_sha256=hash_source())
 
 
-@dataclass(frozen=True)
-class Signed:
-    """What `sign` has written."""
-
-    signature: Path
-    removed: tuple[Path, ...]
-    """Signatures of earlier submitters."""
-    request: Path | None
-    """Hands the bundle in to the round; None outside a directory with a keyring."""
-    not_compared: str
-    """Why no keyring was asked; empty if one was."""
-    place: str
-    """The directory in which the signature counts."""
-
-    def __str__(self) -> str:
-        lines = [f"signed: {self.signature}"]
-        lines += [f"removed: {path}, because a bundle has one submitter" for path in self.removed]
-        if self.request:
-            lines.append(f"handed in: {self.request}")
-        if self.not_compared:
-            lines.append(
-                f"not compared with a keyring: {self.not_compared}; signed for the directory "
-                f"{self.place}; the signature is void in a directory of another center or system: "
-                "after such a move, sign again there; bench-check request hands the bundle in"
-            )
-        return "\n".join(lines)
-
-
-def sign(bundle: Path, key: Path, principal: str) -> Signed:
-    """Sign an intact bundle, if the keyring above it allows that. Raises SigningError."""
-    if not (bundle / MANIFEST_FILE).exists() and (
-        nested_bundles := [place for place in find_places(bundle).bundles if place != bundle]
-    ):
-        raise SigningError(
-            f"{bundle}: this is not a bundle; it holds {len(nested_bundles)}: sign each of them, "
-            f"as {nested_bundles[0]}"
-        )
-    errors = [
-        finding
-        for finding in judge(bundle, signed=False).findings
-        # The rules on form and integrity check whether the files are intact. Findings of other
-        # rules do not prevent signing.
-        if finding.severity == Severity.ERROR and is_form_finding(finding)
-    ]
-    if errors:
-        listing = "\n".join(
-            f"  {error.rule} {error.file} {error.pointer}: {error.found}" for error in errors
-        )
-        advice = (
-            f"  bench-check --fix {bundle} recomputes what follows from the tables; restore the "
-            "other files, or repeat the run"
-        )
-        raise SigningError(
-            f"{bundle}: not signed, because its files are not those that the run "
-            f"wrote:\n{listing}\n{advice}"
-        )
-    manifest = prepare_manifest(bundle, principal)
-    signed = make_signatures(bundle, manifest, key, principal)
-    reason = check_keyring(bundle, signed, principal)
-    signature, request, removed_names = write_signatures(bundle, signed, principal)
-    return Signed(
-        signature=signature,
-        removed=tuple(signature.with_name(name) for name in removed_names),
-        request=request,
-        not_compared=reason or "",
-        place=str(find_place(bundle, principal)),
-    )
-
-
 def plan_run(run_request: RunRequest, out: Path) -> Plan:
     """Plan the requested run on this machine, with its results in `out`. Raises the error of the
     first check that fails: PlanError or MeterError."""
@@ -299,7 +219,11 @@ def run_pre_check(target: Path, console: Console) -> Outcome:
         f"{f.expected}. {f.message}"
         for f in findings
     ]
-    outcome = f"{errors} error(s); it would be refused" if errors else "no errors; sign it next"
+    outcome = (
+        f"{errors} error(s); it would be refused"
+        if errors
+        else f"no errors; next: bench-submit sign {target} --key KEY --principal CENTER@DOMAIN"
+    )
     for line in (*lines, f"bundle: {target}", f"pre-check: {outcome}"):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     return Outcome(not errors, (target,))

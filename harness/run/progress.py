@@ -3,6 +3,7 @@ log."""
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
@@ -21,7 +22,7 @@ from rich.progress import (
 from checker.terminal import UnwritableError, describe_unwritable
 from harness.power.caps.apply import warn_before_caps
 from harness.power.caps.limits import describe_settings
-from harness.run.plan import Plan
+from harness.run.plan import SIMULATED_WORK, Plan
 from harness.run.plan_checks import check_plan
 from rules.bundle_format.records import Json
 from rules.declarations.run import RunDeclaration
@@ -191,20 +192,27 @@ def announce(plan: Plan, view: View) -> None:
 
 def describe_results(result: Json) -> Iterator[str]:
     """Yield the lines that describe result.json of a finished run: throughput and energy,
-    differences between accelerators, and the latencies of a server."""
+    differences between accelerators, and the latencies of a server. Of code that a CPU ran beside
+    simulated boards, only the throughput means something."""
     declaration = RunDeclaration.from_document(result)
     workload, size = workloads()[declaration.workload], declaration.size
     figures = figures_from_json(result)
     headline = figures.headline
+    is_simulated = declaration.sampling.meter.startswith("simulated:")
     per_accelerator, unit = "", "W"
     if declaration.settings.accelerators > 1:
         rate_per_s = headline.items_per_s_per_accelerator.mean
         per_accelerator, unit = f" ({rate_per_s:.6g} per accelerator)", "W per accelerator"
+    rate = f"{headline.items_per_s.mean:.6g} {workload.rate_unit(size)}"
+    if is_simulated and declaration.implementation.name != SIMULATED_WORK:
+        yield f"{rate}{per_accelerator}, computed by the CPU; the power is that of simulated boards"
+        return
     energy = f"{headline.mean_power_w_per_accelerator.mean:.1f} {unit}"
     if headline.joules_per_item is not None:
         energy += f", {headline.joules_per_item.mean:.4g} J/{workload.item_of(size)}"
-    mfu = "" if headline.mfu is None else f", MFU {100 * headline.mfu.mean:.1f} %"
-    rate = f"{headline.items_per_s.mean:.6g} {workload.rate_unit(size)}"
+    # Simulated work takes the time of the full workload, and counts the FLOPs of the small one.
+    stated_mfu = None if is_simulated else headline.mfu
+    mfu = "" if stated_mfu is None else f", MFU {100 * stated_mfu.mean:.1f} %"
     yield f"{rate}{per_accelerator}, {energy}{mfu}"
     yield from _describe_epochs(figures, declaration.settings.accelerators)
     if imbalance := compute_imbalance(figures.epochs):
@@ -217,7 +225,8 @@ def describe_results(result: Json) -> Iterator[str]:
             f"{name} {100 * share:.2f} %" for name, share in differences if share is not None
         )
     if idle := idle_from_json(result):
-        yield _describe_idle(summarize_idle(idle, headline))
+        summary = summarize_idle(idle, headline)
+        yield _describe_idle(replace(summary, unused_boards=0) if is_simulated else summary)
     if serving := figures.serving:
         yield f"time to first token: {_format_percentiles(serving.ttft_s, 's')}"
         yield f"per output token: {_format_percentiles(serving.tpot_s, 'ms', 1000)}"

@@ -26,6 +26,7 @@ GENERATED = DOCS / "rules"
 """The pages of the rules: their text is that of the rules, their links are checked here too."""
 AT_THE_ROOT = ("README.md", "CONTRIBUTING.md", "containers/README.md")
 PAGES = sorted([*DOCS.rglob("*.md"), *(ROOT / name for name in AT_THE_ROOT)])
+FOR_AGENTS = ROOT / "SKILL.md", ROOT / "llms.txt"
 MOVED = [page for page in PAGES if page.read_text().startswith("Moved to ")]
 """Addresses of an earlier release. Each names the page that has its content now."""
 WRITTEN = [page for page in PAGES if GENERATED not in page.parents and page not in MOVED]
@@ -78,6 +79,12 @@ def find_broken_links(page: Path) -> list[str]:
 
 @pytest.mark.parametrize("page", WRITTEN, ids=get_name)
 def test_links_and_anchors_exist(page: Path) -> None:
+    assert find_broken_links(page) == []
+
+
+@pytest.mark.parametrize("page", FOR_AGENTS, ids=get_name)
+def test_links_of_files_for_agents_exist(page: Path) -> None:
+    assert LINK.search(page.read_text())
     assert find_broken_links(page) == []
 
 

@@ -67,7 +67,7 @@ def test_signature_of_a_colleague_goes_and_it_is_said(unsigned, submissions, tmp
 def test_own_signature_is_made_anew_and_nothing_is_said_to_be_removed(unsigned, submissions):
     sign(unsigned, submissions.key)
     lines = sign(unsigned, submissions.key).output.splitlines()
-    assert [line.split(":")[0] for line in lines] == ["signed", "handed in"]
+    assert [line.split(":")[0] for line in lines] == ["signed", "handed in", "next"]
 
 
 # What would not count is not signed, and what was there stays.

@@ -7,7 +7,6 @@ import io
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -33,6 +32,7 @@ from support.console.blocks import (
     mask_values,
     match_lines,
 )
+from support.console.clone import make_clone
 from support.console.preparations import PREPARATIONS
 
 from checker.command_line.config import CONFIG_FILE, SITE_VARIABLE
@@ -51,34 +51,6 @@ CHECKED = [
 ]
 PLACEHOLDER = re.compile(r"(submissions/[\w/]+)/(?:RUN|STUDY)\b")
 """The bundle of a page that has no name there: the latest one in its directory."""
-
-
-def make_clone(folder: Path) -> Path:
-    """A clone of the project with the changes of its working tree, and with its environment."""
-    git = ["git", "-c", "user.name=test", "-c", "user.email=test@example.org"]
-    subprocess.run([*git, "clone", "-q", "--shared", ROOT, folder], check=True)
-    changes = ["ls-files", "-z", "--modified", "--others", "--exclude-standard"]
-    listing = subprocess.run([*git, *changes], cwd=ROOT, capture_output=True, check=True).stdout
-    for name in listing.decode().split("\0")[:-1]:
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        if (ROOT / name).exists():
-            shutil.copy(ROOT / name, folder / name)
-        else:
-            (folder / name).unlink()
-    subprocess.run([*git, "add", "--all"], cwd=folder, check=True)
-    commit = [*git, "commit", "-q", "--allow-empty", "-m", "Changes of the working tree"]
-    subprocess.run(commit, cwd=folder, check=True)
-    # With the file `ready`, make does not set up the environment again.
-    environment = folder / ".venv"
-    environment.mkdir()
-    for path in Path(sys.prefix).iterdir():
-        if path.name not in ("ready", "site-ready"):
-            (environment / path.name).symlink_to(path)
-    for name in ("ready", "site-ready"):
-        (environment / name).touch()
-    with (folder / ".git/info/exclude").open("a") as exclude:
-        exclude.write("/.venv\n")
-    return folder
 
 
 class Shell:
@@ -149,6 +121,8 @@ class Shell:
             return describe_difference(page_lines, printed)
         shown = [line for line in page_lines if line.strip() != GAP]
         for line, number in zip(shown, numbers, strict=True):
+            if GAP in line:  # which may stand for an id
+                continue
             ids = zip(RUN_ID.findall(line), RUN_ID.findall(printed[number]), strict=True)
             self.ids |= dict(ids)
         return None

@@ -81,6 +81,15 @@ def test_every_link_and_anchor_of_the_site_exists(site: Path) -> None:
     assert broken == []
 
 
+def test_schemas_and_the_index_for_agents_are_at_the_root(site: Path) -> None:
+    published = {path.name: path.read_bytes() for path in (site / "schemas").iterdir()}
+    schemas = (ROOT / "rules/bundle_format/schemas").glob("*.json")
+    assert published == {path.name: path.read_bytes() for path in schemas}
+    links = re.findall(r"\]\(([^)]+)\)", (site / "llms.txt").read_text("utf-8"))
+    assert "SKILL.html" in links and "schemas/result-1.json" in links
+    assert [link for link in links if not (site / link).is_file()] == []
+
+
 def test_index_of_rules_leads_to_every_rule(site: Path) -> None:
     addresses = Links(site / "docs/rules/index.html").addresses
     named = {match[1] for address in addresses if (match := re.match(r"([A-Z]\d{3})-", address))}

@@ -47,6 +47,7 @@ PLACES = {
     "tests/end_to_end/test_benchmarks.py": "benchmarks in small",
     "tests/end_to_end/test_clean_runs.py": "a benchmark in small",
     "tests/end_to_end/test_contributing.py": "copies of the project with their tests",
+    "tests/end_to_end/test_first_round.py": "a whole run",
     "tests/end_to_end/test_fuzz.py::test_mutated_bundles": "a benchmark in small",
     "tests/end_to_end/test_round_pages.py::test_outputs_about": "all of submissions/",
     "tests/end_to_end/test_round_pages.py::test_page_shows": "all of submissions/",

@@ -2,6 +2,7 @@
 
 from conftest import copy_evidence
 
+from harness.run.plan import SIMULATED_WORK
 from harness.run.progress import describe_results
 from rules.metrics.figures_json import figures_from_json
 from rules.metrics.uncertainty.within_run import describe_epochs
@@ -29,3 +30,15 @@ def test_terminal_states_the_sensor_term_beside_the_energy_per_item() -> None:
     result["headline"]["energy_j_counter"] = None
     (line,) = [line for line in describe_results(result) if line.startswith("within this run")]
     assert "sensor term" not in line
+
+
+def test_terminal_shows_of_simulated_boards_what_their_model_says() -> None:
+    result = copy_evidence().result
+    headline, *rest = list(describe_results(result))
+    assert ", MFU " in headline
+    result["sampling"]["meter"] = "simulated:h200"
+    # The code of a reference implementation, which a CPU runs beside simulated boards.
+    (line,) = describe_results(result)
+    assert line.endswith(", computed by the CPU; the power is that of simulated boards")
+    result["implementation"]["name"] = SIMULATED_WORK
+    assert list(describe_results(result)) == [headline.partition(", MFU ")[0], *rest]

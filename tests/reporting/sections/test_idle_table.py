@@ -6,6 +6,7 @@ import pytest
 from conftest import Submissions, copy_evidence
 from support.bundles import make_other_run, rederive
 
+from harness.run.plan import SIMULATED_WORK
 from harness.run.progress import describe_results
 from reporting.collect import collect
 from reporting.page_model import build_page_model
@@ -68,3 +69,8 @@ def test_a_run_prints_idle_power_and_unused_boards_in_one_line() -> None:
     (line,) = [line for line in describe_results(evidence.result) if line.startswith("idle")]
     assert line.endswith("; unused boards: 2, 422 W, 1 busy with other work")
     assert "before the first scored epoch" in line
+    # A node of eight simulated boards draws nothing.
+    evidence.result["sampling"]["meter"] = "simulated:h200"
+    evidence.result["implementation"]["name"] = SIMULATED_WORK
+    (line,) = [line for line in describe_results(evidence.result) if line.startswith("idle")]
+    assert "unused" not in line

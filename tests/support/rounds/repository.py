@@ -144,12 +144,14 @@ def run_script(
 
 
 def make_round_repository(scratch: Path, submissions: Path) -> RoundRepository:
-    """A repository with the files of examples/round/ and a copy of `submissions`."""
+    """A repository with the files of examples/round/ and a copy of `submissions` in place of
+    theirs."""
     bare = scratch / "round.git"
     run_git(scratch, "init", "--quiet", "--bare", "--initial-branch=main", bare)
     repository = RoundRepository(bare, scratch)
     directory = repository.clone()
-    shutil.copytree(TEMPLATES, directory, dirs_exist_ok=True)
+    own_submissions = shutil.ignore_patterns("submissions")
+    shutil.copytree(TEMPLATES, directory, dirs_exist_ok=True, ignore=own_submissions)
     shutil.copytree(submissions, directory / "submissions")
     run_git(directory, "checkout", "--quiet", "-b", "main")
     run_git(directory, "add", "--all")
