@@ -377,7 +377,9 @@ def test_schema_of_the_server_refuses_a_misspelt_key(tmp_path, path, old, new):
 
 
 def test_the_templates_install_this_version():
-    assert f"\nwattmark[report]=={__version__}\n" in (TEMPLATES / "requirements.txt").read_text()
+    wheel = f"https://round.example/wattmark-{__version__}-py3-none-any.whl"
+    last = (TEMPLATES / "requirements.txt").read_text().splitlines()[-1]
+    assert last == f"wattmark[report] @ {wheel}"
 
 
 def test_git_ignores_what_no_bundle_is(tmp_path):
