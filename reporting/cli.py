@@ -66,7 +66,7 @@ def load_command(name: str) -> click.Command:
 
         return advise
     if name == "trace":
-        from reporting.course.command import trace
+        from reporting.trace_command import trace
 
         return trace
     from reporting.rounds.command import compare
