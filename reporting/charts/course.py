@@ -19,7 +19,7 @@ from reporting.charts.style import (
     select_numbers,
 )
 from reporting.report_table import ReportTable
-from reporting.sections.course import BOARD, BOARDS, NODE
+from reporting.sections.course import BOARD, BOARDS, NODE, PART
 from rules.bundle_format.records import Json
 
 _MARGIN_PX = 75
@@ -129,7 +129,7 @@ def _list_parts(table: ReportTable) -> list[_Part]:
     parts = (
         _Part(
             "whole",
-            (NODE, BOARDS),
+            (NODE, BOARDS, PART),
             f"power of {whole}",
             "power_w",
             "node and boards, W" if NODE in present else "all boards, W",

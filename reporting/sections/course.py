@@ -17,9 +17,11 @@ from reporting.traces import CONTROL, SCORED
 from rules.bundle import Bundle
 from rules.metrics.energy import MetricsError
 from rules.metrics.node.course import Course, compute_course
+from rules.metrics.node.traces import FeedTrace
 
-NODE, BOARDS, BOARD = "node", "boards", "board"
-"""What a line is of: the node by its meters, all boards together, or one board."""
+NODE, BOARDS, BOARD, PART = "node", "boards", "board", "part"
+"""What a line is of: the node by its meters, all boards together, one board, or what a meter of a
+part of the node reads, such as its processors."""
 MAX_STEPS = 360
 MAX_PAGE_STEPS = 120
 """On a phone, a step has two or three pixels. The page has a row for each step and line."""
@@ -30,7 +32,7 @@ COLUMNS = (
     Column("t_s", "start", "s", "number", about="Since the first reading of a board."),
     Column("to_s", "end", "s", "number"),
     Column("line", "line"),
-    Column("of", "of", about="node, all boards together, or one board"),
+    Column("of", "of", about="node, part of it, all boards together, or one board"),
     Column("power_w", "mean power", "W", "number"),
     quantity("utilisation_percent", digits=4),
     Column("epoch", "epoch", "", "count", about="Empty between epochs."),
@@ -80,11 +82,18 @@ def _build_table(
 ) -> ReportTable:
     system = bundle.system_declaration
     of_record = {meter.id for meter in system.meters_of_record}
-    feeds = [t for t in bundle.feed_traces if t.meter.id in of_record and t.feed.node == node]
+    of_node = [trace for trace in bundle.feed_traces if trace.feed.node == node]
+    feeds = [trace for trace in of_node if trace.meter.id in of_record]
+    part_feeds: dict[str, list[FeedTrace]] = {}
+    for trace in of_node:
+        # A second meter of the whole node shows no part of it.
+        if not trace.meter.covers_nodes:
+            name = f"{trace.meter.scope} by {trace.meter.id}"
+            part_feeds.setdefault(name, []).append(trace)
     samples = {uuid: bundle.samples_of[uuid] for uuid in uuids}
     length_s = max((t.ints("read_ns")[-1] - t.ints("read_ns")[0]) / 1e9 for t in samples.values())
     steps = int(max(1, min(max_steps, length_s / MIN_STEP_S)))
-    course = compute_course(samples, feeds, steps)
+    course = compute_course(samples, feeds, steps, part_feeds)
     rated_w = next((entry.rated_w for entry in system.nodes if entry.name == node), None)
     constants: Cells = {
         "cap_w": bundle.cap_w,
@@ -141,6 +150,8 @@ def _list_lines(course: Course, uuids: Sequence[str]) -> Iterator[list[Cells]]:
     # Of a single board without a node meter, there is one line only.
     if course.node_w is not None or len(uuids) > 1:
         yield _make_line("all boards", BOARDS, course.sum_of_boards_w, nothing)
+    for name, power_w in course.parts_w.items():
+        yield _make_line(name, PART, power_w, nothing)
     for place, uuid in enumerate(uuids):
         utilisation = course.utilisation_percent.get(uuid, nothing)
         yield _make_line(f"board {place}", BOARD, course.boards_w[uuid], utilisation)
@@ -206,7 +217,8 @@ def _hide_on_page(column: Column) -> Column:
 
 
 def _list_shown(table: ReportTable) -> dict[str, ShownColumns]:
-    whole = NODE if any(row["of"] == NODE for row in table.rows) else BOARDS
+    present = {row["of"] for row in table.rows}
+    whole = next(of for of in (NODE, BOARDS, PART, BOARD) if of in present)
     return {
         "whole": ShownColumns(("power_w",), only=("of", whole)),
         "boards": ShownColumns(("power_w",), only=("of", BOARD)),

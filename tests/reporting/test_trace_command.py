@@ -4,12 +4,14 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as Xml
 
+import pandas as pd
 import pytest
 from click.testing import CliRunner, Result
 from conftest import Submissions, copy_evidence
 from support.bundles import make_other_run, rederive
 from support.committed_runs import SUBMISSIONS
 from support.report.report_runs import make_run_at_cap, on_one
+from support.report.result_rows import make_run_row
 
 from reporting.charts.course import build_course_figure
 from reporting.collect import collect
@@ -94,6 +96,29 @@ def test_without_a_meter_the_figure_has_no_node_and_no_rating(submissions: Submi
     texts = list_texts(draw_figure(build_course_figure(table, 774), 516))
     assert "node" not in texts and "rated" not in texts and "control" not in texts
     assert {"all boards, W", "cap"} <= {*texts}
+
+
+def test_a_meter_of_the_processors_has_a_line_beside_the_node() -> None:
+    evidence = make_run()
+    meter, samples = evidence.system["meters"][0], evidence.node_samples
+    assert samples is not None
+    clock, sampling = (evidence.result[key][0] for key in ("node_clocks", "node_sampling"))
+    evidence.system["meters"].append({**meter, "id": "rapl", "scope": "cpu"})
+    of_cpus = samples.assign(meter="rapl", power_mw=samples["power_mw"] // 10)
+    evidence.node_samples = pd.concat([samples, of_cpus]).sort_values(
+        ["scheduled_ns", "node", "feed"], ignore_index=True
+    )
+    evidence.result["node_clocks"].append({**clock, "meter": "rapl"})
+    evidence.result["node_sampling"].append({**sampling, "meter": "rapl"})
+    bundle = Bundle(Path("bundle"), (), evidence.evidence())
+    (table,) = build_course_tables(bundle, make_run_row(500.0, "a"), CONTROL)
+    lines = list_lines(table)
+    assert list(lines) == ["node", "all boards", "cpu by rapl", "board 0", "board 1"]
+    for node, cpus in zip(lines["node"], lines["cpu by rapl"], strict=True):
+        if node["power_w"] is not None:
+            assert cpus["power_w"] == pytest.approx(node["power_w"] / 10, abs=0.2)
+    texts = list_texts(draw_figure(build_course_figure(table, 774), 516))
+    assert "cpu by rapl" in texts
 
 
 @pytest.mark.parametrize("width_pt", [252, 516])

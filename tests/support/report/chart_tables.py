@@ -172,7 +172,9 @@ def make_course_table() -> ReportTable:
     add_node_power(evidence)
     rederive(evidence)
     bundle = Bundle(Path("bundle"), (), evidence.evidence())
-    (table,) = build_course_tables(bundle, make_run_row(500.0, "a"), ControlPower(690.0, 1900.0), 60)
+    (table,) = build_course_tables(
+        bundle, make_run_row(500.0, "a"), ControlPower(690.0, 1900.0), 60
+    )
     return replace(table, id="resnet50-train-course-1")
 
 
