@@ -33,6 +33,7 @@ from harness.cli_options import (
 )
 from harness.commands.errors import report_errors
 from harness.commands.export import export
+from harness.commands.observe import observe
 from harness.commands.rating import rating
 from harness.commands.study import study
 from harness.commands.sweep import sweep
@@ -341,6 +342,7 @@ main.add_command(sweep)
 main.add_command(study)
 main.add_command(power_log)
 main.add_command(attach_power)
+main.add_command(observe)
 main.add_command(rating)
 main.add_command(export)
 
