@@ -74,9 +74,11 @@ class _Part:
 def build_course_charts(table: ReportTable) -> list[Chart]:
     """A chart of each part of the course of a run, as wide as the page."""
     run = table.title.partition(", ")[2]
+    # On a narrow page, the legend has more lines.
+    legend = _make_legend(alt.ExprRef(f"max(1, floor(width / {_LEGEND_ENTRY_PX}))"))
     charts = []
     for part in _list_parts(table):
-        spec = build_spec(_draw_part(table, part, _make_legend()), part.height_px)
+        spec = build_spec(_draw_part(table, part, legend), part.height_px)
         marks = "".join(f" {limit.about}" for limit in _select_limits(table, part))
         charts.append(
             Chart(
@@ -96,7 +98,7 @@ def build_course_charts(table: ReportTable) -> list[Chart]:
 def build_course_figure(table: ReportTable, width_px: float) -> Chart:
     """All parts of the course of a run above each other. The table has rows."""
     parts = _list_parts(table)
-    legend = alt.Legend(title=None, orient="top", symbolType="stroke", columns=8)
+    legend = _make_legend(8)
     drawn = [
         # Utilisation has the colours of the boards above it.
         _draw_part(table, part, None if part.name == "utilisation" else legend)
@@ -162,10 +164,10 @@ def _measure_length_s(table: ReportTable) -> float:
     return float(table.rows[-1]["to_s"] or 0)
 
 
-def _make_legend() -> Any:
-    """On a narrow page, the legend has more lines."""
-    columns = alt.ExprRef(f"max(1, floor(width / {_LEGEND_ENTRY_PX}))")
-    return alt.Legend(title=None, orient="top", symbolType="stroke", columns=columns)
+def _make_legend(columns: Any) -> Any:
+    return alt.Legend(
+        title=None, orient="top", symbolType="stroke", columns=columns, labelFontSize=11
+    )
 
 
 def _make_spec(part: Any, width_px: float) -> Json:
