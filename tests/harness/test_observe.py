@@ -3,18 +3,22 @@ what it refuses."""
 
 import json
 import re
+import shlex
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 from conftest import PRINCIPAL, Submissions, sign
+from support.console.blocks import DOCS, list_blocks_of
+from support.rounds.verdicts import run_bench_check
 
 from checker.engine import judge
 from harness.cli import main
 from harness.slurm.accounting import SlurmAccountingError, parse_window
 from reporting.collect import collect
 from reporting.page import build_page
+from rules.bundle_format.documents import read_document
 
 START = datetime(2025, 3, 4, 10, 0, tzinfo=UTC)
 WINDOW_S, MARGIN_S, STEP_S = 1800, 120, 2
@@ -97,6 +101,8 @@ def test_log_and_declaration_become_a_bundle_that_passes_and_is_reported_apart(
     sign(directory, submissions.key, PRINCIPAL)
     verdict = judge(directory)
     assert (verdict.standing, verdict.status, verdict.findings) == ("observed", "pass", ())
+    output = run_bench_check("--format", "json", directory).output
+    read_document("verdict.json", output.encode(), "wattmark-verdict/1")
     submissions.add()
     page = build_page(collect([submissions.root], submissions.keyring), tmp_path / "report.html")
     table = page.find("observed")
@@ -110,6 +116,26 @@ def test_log_and_declaration_become_a_bundle_that_passes_and_is_reported_apart(
     assert plans == {"rating": 5, "max": 5, "p99": 5, "mean": 7}
     others = [t for t in page.tables if t.id not in ("observed", "rack", "whole-nodes")]
     assert not [t.id for t in others if any(r.get("standing") == "observed" for r in t.rows)]
+
+
+def test_commands_and_declaration_of_the_guide_observe_26_hours(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = DOCS / "node-power.md"
+    (block,) = list_blocks_of(__file__, page)
+    section = page.read_text().partition("## Jobs that wattmark did not run")[2]
+    (tmp_path / "job.toml").write_text(section.partition("```toml\n")[2].partition("```")[0])
+    (tmp_path / "map.toml").write_text(MAP)
+    begin = datetime(2026, 11, 5, 9, 10, tzinfo=UTC)
+    moments = (begin + timedelta(seconds=second) for second in range(0, 26 * 3600 + 1, 60))
+    lines = [f"{moment.isoformat()},{7600 + place % 7}" for place, moment in enumerate(moments)]
+    (tmp_path / "power.csv").write_text("\n".join(["time,power", *lines]) + "\n")
+    monkeypatch.chdir(tmp_path)
+    program, *arguments = shlex.split(block.text)
+    result = CliRunner().invoke(main, arguments)
+    assert (program, result.exit_code) == ("bench-submit", 0), result.output
+    assert "over 93600 s, energy 197.6" in result.output
+    assert result.output.startswith("submissions/CENTER/SYSTEM/20261105T091000Z-observed-")
 
 
 def test_jobs_without_items_and_nodes_of_a_pair_are_observed(tmp_path: Path) -> None:
