@@ -26,9 +26,12 @@ from rules.bundle_format.records import (
 )
 from rules.bundle_format.seal import encode_json, list_files, write_durable
 from rules.finding import Problem
+from rules.json_record import to_json
 from rules.metrics.energy import MetricsError
 from rules.metrics.figures_json import figures_to_json, idle_from_json, idle_to_json
 from rules.metrics.node.figures import add_node_figures
+from rules.metrics.node.observed import TOLERANCE
+from rules.observations.bundle import ObservationBundle
 from rules.rule_ids import FILE_ALTERED, FILE_MISSING
 from rules.studies.accuracy import read_shipped_table
 from rules.studies.bundle import StudyBundle
@@ -38,7 +41,7 @@ from rules.studies.figures_json import (
     find_figure_differences,
     study_figures_to_json,
 )
-from rules.views import get_main_document, open_view
+from rules.views import list_documents, open_view
 
 _Change = tuple[str, Any, Any]
 """JSON pointer of a figure, its stated value and its computed value."""
@@ -83,9 +86,12 @@ def fix(bundle: Path) -> list[str]:
     view = open_view(bundle, files)
     if view.evidence is None:
         raise UnfixableError(f"the evidence cannot be read: {_format_first(view.problems)}")
-    evidence, main_file = view.evidence, files.kind.main_file
+    main_file = files.kind.main_file
     try:
-        figures = _fix_run(view) if isinstance(view, Bundle) else _fix_study(view)
+        if isinstance(view, ObservationBundle):
+            figures = _fix_observation(view)
+        else:
+            figures = _fix_run(view) if isinstance(view, Bundle) else _fix_study(view)
     # What the evidence says may contradict itself. The rules report that; here nothing is fixed.
     except (MetricsError, LookupError, ValueError, ArithmeticError) as error:
         raise UnfixableError(f"the figures cannot be computed: {error}") from None
@@ -98,7 +104,7 @@ def fix(bundle: Path) -> list[str]:
     fixed = dict(files.contents)
     for name, value in zip(
         files.kind.documents,
-        (get_main_document(view), evidence.system, evidence.environment),
+        list_documents(view),
         strict=True,
     ):
         fixed[name] = encode_json(value)
@@ -188,6 +194,23 @@ def _fix_study(judged: StudyBundle) -> Sequence[_Change]:
     changes = list(find_figure_differences(stated, computed))
     if changes:
         judged.study["figures"] = computed
+    return changes
+
+
+def _fix_observation(judged: ObservationBundle) -> Sequence[_Change]:
+    """Replace the figures in observation.json if any does not follow from the readings. Raises
+    MetricsError."""
+    figures = judged.figures_or_reason
+    if isinstance(figures, str):
+        raise MetricsError(figures)
+    stated, computed = judged.observation["figures"], to_json(figures)
+    changes = [
+        (f"/figures/{name}", stated[name], value)
+        for name, value in computed.items()
+        if not _is_equal(stated[name], value, TOLERANCE)
+    ]
+    if changes:
+        judged.observation["figures"] = computed
     return changes
 
 

@@ -36,6 +36,7 @@ from harness.cli_options import (
 from harness.cli_values import make_request, refuse_other_options, state_outcome
 from harness.commands.errors import report_errors
 from harness.commands.export import export
+from harness.commands.observe import observe
 from harness.commands.rating import rating
 from harness.commands.study import study
 from harness.commands.sweep import sweep
@@ -44,7 +45,7 @@ from harness.power_logs.commands import attach_power, power_log
 SECTIONS = {
     "Look": ("doctor", "workloads"),
     "Measure": ("run", "sweep", "study", "burn", "reproduce"),
-    "Power of the node": ("rating", "power-log", "attach-power"),
+    "Power of the node": ("rating", "power-log", "attach-power", "observe"),
     "Hand in": ("sign", "export"),
     "Keep in order": ("restore", "completion"),
 }
@@ -368,6 +369,7 @@ main.add_command(sweep)
 main.add_command(study)
 main.add_command(power_log)
 main.add_command(attach_power)
+main.add_command(observe)
 main.add_command(rating)
 main.add_command(export)
 

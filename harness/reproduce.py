@@ -21,7 +21,7 @@ from rules.declarations.run import RunDeclaration
 from rules.declarations.system import SystemDeclaration
 from rules.finding import Severity
 from rules.protocol import CURRENT
-from rules.rule import STUDY_STANDING
+from rules.rule import OBSERVED_STANDING, STUDY_STANDING
 from rules.settings import SETTINGS
 from rules.summaries.bundle_summary import Challenge
 from rules.views import AnyBundle
@@ -107,6 +107,11 @@ def _read_original(
     except CheckerError as error:
         click.echo(f"the signature of {bundle} is not verified: {error}", err=True)
         judged = _judge(bundle, signed=False)
+    if judged.verdict.standing == OBSERVED_STANDING:
+        raise PlanError(
+            f"{bundle}: this is an observed job, and only a run can be reproduced; repeat its work "
+            "with bench-submit run"
+        )
     if judged.verdict.standing == STUDY_STANDING:
         raise PlanError(
             f"{bundle}: this is a study of models, and only a run can be reproduced; measure the "

@@ -66,7 +66,7 @@ def load_command(name: str) -> click.Command:
 
         return advise
     if name == "trace":
-        from reporting.course.command import trace
+        from reporting.trace_command import trace
 
         return trace
     from reporting.rounds.command import compare
@@ -383,7 +383,7 @@ def _name_unwritable(target: Path | None) -> Iterator[None]:
 def _count_results(collected: "Collected") -> str:
     runs = sum(row.provenance is not None for row in collected.rows)
     published = len(collected.rows) - runs
-    passed = runs + len(collected.study_bundles)
+    passed = runs + len(collected.study_bundles) + len(collected.observed)
     failed, withdrawn = len(collected.rejected), len(collected.withdrawn)
     label = collected.local_label
     judged = f"{label}: {passed} without errors" if label else f"{passed} passed"

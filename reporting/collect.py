@@ -13,6 +13,12 @@ from checker.listing import Listing, list_verdicts
 from checker.trust.manifest import find_manifest_problems
 from checker.verdict import NON_BUNDLE_STANDINGS, Verdict
 from reporting.foreign.evidence import Foreign
+from reporting.observed_record import (
+    ObservedJob,
+    ObservedRecord,
+    record_observation,
+    summarize_observation,
+)
 from reporting.older_recipes import mark_older_recipes
 from reporting.paper import Paper
 from reporting.published_rows import build_published_rows
@@ -34,6 +40,7 @@ from rules.bundle_format.files import read_files
 from rules.bundle_format.load import read_evidence
 from rules.bundle_format.records import MANIFEST_FILE
 from rules.finding import Finding
+from rules.observations.bundle import ObservationBundle
 from rules.studies.accuracy import read_shipped_table
 from rules.studies.figures import compute_study_figures
 from rules.studies.published import PublishedStudy
@@ -70,6 +77,8 @@ class Collected:
 
     foreign: Foreign | None = None
     """The audited evidence of other programs; None if none was asked for."""
+    observed: Sequence[ObservedRecord] = ()
+    """The jobs that wattmark did not run. They are compared with nothing."""
 
     @cached_property
     def rejected_listing(self) -> Listing:
@@ -147,7 +156,12 @@ def collect(
     studies = name_sources(list(_record_studies(passed)))
     local_label = _name_local_level(verdicts) if local else ""
     trends = next((v.kept for v in passed if isinstance(v.kept, TrendsStudy)), None)
-    return Collected(rows, papers, studies, failed, withdrawn, trends, local_label=local_label)
+    observed = [record_observation(v.kept, v) for v in passed if isinstance(v.kept, ObservedJob)]
+    return Collected(
+        *(rows, papers, studies, failed, withdrawn, trends),
+        observed=observed,
+        local_label=local_label,
+    )
 
 
 def list_shipped_figures(paths: Sequence[Path]) -> list[Path]:
@@ -166,10 +180,12 @@ def _name_local_level(verdicts: Sequence[Verdict]) -> str:
     return levels.pop() if len(levels) == 1 else "local"
 
 
-def _summarize(bundle: AnyBundle) -> RunRecord | tuple[ModelResult, ...]:
+def _summarize(bundle: AnyBundle) -> RunRecord | ObservedJob | tuple[ModelResult, ...]:
     """What the report keeps of a bundle that passed."""
     if isinstance(bundle, Bundle):
         return summarize_bundle(bundle)
+    if isinstance(bundle, ObservationBundle):
+        return summarize_observation(bundle)
     return compute_study_figures(bundle, read_shipped_table()).results
 
 

@@ -112,6 +112,7 @@ def build_page_model(
     given = PageInput(
         *(rows, named_rows, link, spread, collected.papers, passed_findings, collected.rejected),
         foreign=collected.foreign,
+        observed=collected.observed,
     )
     changes = (
         compare_rounds(earlier.collected, collected, earlier.label, spread) if earlier else None

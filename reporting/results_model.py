@@ -57,6 +57,8 @@ class ControlShare:
     node_share: float | None = None
     """The share of the nodes: None unless node meters measured both runs on the same
     accelerators."""
+    node_median_w: float | None = None
+    """Median power of the nodes in the control run; None without `node_share`."""
 
 
 @dataclass(frozen=True)

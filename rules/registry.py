@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import rules.checks
 from rules.finding import Finding
-from rules.rule import AuditRule, BundleRule, FormRule, RoundRule, Rule, StudyRoundRule, StudyRule
+from rules.rule import (
+    AuditRule,
+    BundleRule,
+    FormRule,
+    ObservationRule,
+    RoundRule,
+    Rule,
+    StudyRoundRule,
+    StudyRule,
+)
 
 if TYPE_CHECKING:  # the pages of rules are shown without NumPy, which takes 0.1 s to load
     from rules.views import AnyBundle
@@ -43,6 +52,11 @@ def bundle_rules() -> tuple[BundleRule, ...]:
 def study_rules() -> tuple[StudyRule, ...]:
     """The rules on the evidence of one study, sorted by id."""
     return tuple(rule for rule in rules_by_id().values() if isinstance(rule, StudyRule))
+
+
+def observation_rules() -> tuple[ObservationRule, ...]:
+    """The rules on the evidence of one observed job, sorted by id."""
+    return tuple(rule for rule in rules_by_id().values() if isinstance(rule, ObservationRule))
 
 
 def round_rules() -> tuple[RoundRule, ...]:

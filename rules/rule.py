@@ -6,6 +6,8 @@ one of these kinds:
 
 - A `BundleRule` looks at the bundle of one run. Its function is marked with `@RULE.check`.
 - A `StudyRule` looks at the bundle of one study. Its function is marked with `@RULE.check`.
+- An `ObservationRule` looks at the bundle of one observed job. Its function is marked with
+  `@RULE.check`.
 - An `AuditRule` looks at one result of another program, as a `Row`. Its function is marked with
   `@RULE.check`.
 - A `FormRule` reports problems that occur while a bundle is read. It has no function: the reader
@@ -30,6 +32,7 @@ from rules.finding import Finding, Severity, Violation
 if TYPE_CHECKING:  # the pages of rules are shown without NumPy, which takes 0.1 s to load
     from rules.audit.row import Row  # noqa: F401  # the parameter of a base class below
     from rules.bundle import Bundle  # noqa: F401
+    from rules.observations.bundle import ObservationBundle  # noqa: F401
     from rules.run_summary import RunSummary  # noqa: F401
     from rules.studies.bundle import StudyBundle  # noqa: F401
     from rules.summaries.study_summary import StudySummary  # noqa: F401
@@ -47,6 +50,7 @@ FAMILIES = {
     "M": "System and environment",
     "N": "Node power",
     "Y": "Studies of models",
+    "O": "Observed jobs",
     "X": "Across the bundles of a submission",
     "F": "Evidence of other programs",
 }
@@ -57,7 +61,9 @@ STUDY_STANDING = "study"
 """The standing of every study."""
 AUDIT_STANDING = "audit"
 """The standing of every result of another program."""
-BUNDLE_STANDINGS = (*STANDINGS, STUDY_STANDING)
+OBSERVED_STANDING = "observed"
+"""The standing of every job that wattmark did not run. It is compared with nothing."""
+BUNDLE_STANDINGS = (*STANDINGS, STUDY_STANDING, OBSERVED_STANDING)
 MAX_FINDINGS = 10
 """How many findings of one rule on one bundle are listed."""
 
@@ -175,6 +181,13 @@ class StudyRule(EvidenceRule["StudyBundle"]):
     holds."""
 
     standings: tuple[str, ...] = (STUDY_STANDING, "demo")
+
+
+@dataclass
+class ObservationRule(EvidenceRule["ObservationBundle"]):
+    """A rule on the evidence of one observed job."""
+
+    standings: tuple[str, ...] = (OBSERVED_STANDING,)
 
 
 @dataclass

@@ -17,6 +17,7 @@ SCHEMAS = ROOT / "rules" / "bundle_format" / "schemas"
 FILES = {
     "result": "`result.json`",
     "study": "`study.json`",
+    "observation": "`observation.json`",
     "system": "`system.json`",
     "environment": "`environment.json`",
     "event": "A line of `events.jsonl.gz`",

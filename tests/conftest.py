@@ -35,9 +35,11 @@ from reporting.charts.chart import DrawnChart
 from reporting.cli import main
 from reporting.report_table import ReportTable
 from reporting.sentences.charts import ChartText
+from rules.bundle_format.observation_files import write_observation
 from rules.bundle_format.records import SUBMISSION_NAMESPACE
 from rules.bundle_format.seal import seal
-from rules.testing.frames import EvidenceFrames, StudyFrames
+from rules.testing.frames import EvidenceFrames, ObservationFrames, StudyFrames
+from rules.testing.observations import make_observation_frames
 from rules.testing.studies import make_study_frames
 
 PRINCIPAL = "example@wattmark"
@@ -143,6 +145,16 @@ class Submissions:
         directory = self.root / principal.split("@")[0] / "h200" / study.study["study_id"]
         write_study_bundle(study, directory)
         sign(directory, self.key, principal)
+        return directory
+
+    def add_observation(self, frames: ObservationFrames | None = None) -> Path:
+        """Write, seal and sign the bundle of an observed job (the good one by default) and return
+        its directory."""
+        frames = frames or make_observation_frames()
+        name = frames.observation["observation_id"]
+        directory = self.root / PRINCIPAL.split("@")[0] / "h200" / name
+        write_observation(frames.evidence(), directory)
+        sign(directory, self.key, PRINCIPAL)
         return directory
 
     def reseal(self, directory: Path) -> None:

@@ -9,7 +9,7 @@ from checker.printable import printable
 from checker.selection import PARTIAL, RoundView
 from checker.verdict import NON_BUNDLE_STANDINGS, TrustLevel, Verdict
 from rules.finding import Finding, Severity
-from rules.rule import BUNDLE_STANDINGS, STUDY_STANDING
+from rules.rule import BUNDLE_STANDINGS, OBSERVED_STANDING, STUDY_STANDING
 
 _MAX_SKIPPED = 20
 _ADVICE_BY_LEVEL = {
@@ -77,12 +77,12 @@ def find_shortfalls(verdicts: Iterable[Verdict], required_level: str) -> Iterato
     `reproduced`.
 
     A reproduction supports its original, so nobody need reproduce it in turn. Nor can anybody
-    reproduce a study.
+    reproduce a study or an observed job.
     """
     for verdict in verdicts:
         is_result = verdict.standing in BUNDLE_STANDINGS and verdict.status == "pass"
         is_support = verdict.reproduces is not None and verdict.reproduces.agrees
-        is_final = is_support or verdict.standing == STUDY_STANDING
+        is_final = is_support or verdict.standing in (STUDY_STANDING, OBSERVED_STANDING)
         required = TrustLevel.ACCEPTED if is_final else TrustLevel(required_level)
         if is_result and not verdict.trust_level.reaches(required):
             yield printable(

@@ -14,10 +14,12 @@ from rules.registry import rules_by_id
 from rules.rule import (
     BUNDLE_STANDINGS,
     FAMILIES,
+    OBSERVED_STANDING,
     STUDY_STANDING,
     AuditRule,
     ComparingRule,
     FormRule,
+    ObservationRule,
     Rule,
     StudyRoundRule,
     StudyRule,
@@ -133,6 +135,13 @@ def _format_finding(view: RoundView, verdict: Verdict, finding: Finding) -> str:
     )
 
 
+def _name_kind(rule: Rule) -> str:
+    """What a rule judges, in words."""
+    if isinstance(rule, ObservationRule):
+        return "observed jobs"
+    return "studies" if isinstance(rule, StudyRule | StudyRoundRule) else "runs"
+
+
 def _explain_not_run(view: RoundView, verdict: Verdict, rule: Rule) -> str:
     """Why a rule without findings was not run on the bundle; empty if it was."""
     if rule.id not in view.selected:
@@ -141,9 +150,9 @@ def _explain_not_run(view: RoundView, verdict: Verdict, rule: Rule) -> str:
         return ""
     if verdict.rules_not_run or verdict.standing is None:
         return "not run: the evidence cannot be read"
-    is_study = verdict.standing == STUDY_STANDING
-    if isinstance(rule, StudyRule | StudyRoundRule) != is_study:
-        return f"not run: for {'runs' if is_study else 'studies'} only"
+    kinds = {STUDY_STANDING: "studies", OBSERVED_STANDING: "observed jobs"}
+    if (kind := _name_kind(rule)) != kinds.get(verdict.standing, "runs"):
+        return f"not run: for {kind} only"
     if (verdict.judged_standing or verdict.standing) not in rule.standings:
         return f"not run: for {', '.join(s for s in BUNDLE_STANDINGS if s in rule.standings)} only"
     if isinstance(rule, ComparingRule) and view.status(verdict) == "fail":

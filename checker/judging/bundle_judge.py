@@ -5,15 +5,15 @@ import secrets
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, TypeVar
 
 from checker import CheckerError
 from checker.judging.judgement import Judgement, decode_summary
+from checker.judging.rule_choice import count_rules_on_evidence, name_kind, select_rules
 from checker.judging.verdict_cache import Reading, VerdictCache
-from checker.trust.acceptance_log import parse_version
 from checker.trust.authority import SUBMISSION_PREFIX, check_published_location
 from checker.trust.bundle_trust import Trust, establish_trust
 from checker.trust.manifest import MainDocument, find_manifest_problems
@@ -21,28 +21,27 @@ from checker.verdict import Verdict, build_internal_finding
 from rules.bundle import Bundle
 from rules.bundle_format.documents import read_document
 from rules.bundle_format.files import MAX_JSON_BYTES, Refused, read_files, read_plain
-from rules.bundle_format.records import MANIFEST_FILE, PUBLISHED_FORMAT, Json
+from rules.bundle_format.records import (
+    MANIFEST_FILE,
+    PUBLISHED_FORMAT,
+    Json,
+)
 from rules.bundle_format.study_records import PUBLISHED_STUDY_FORMAT
 from rules.bundle_format.table import Table
 from rules.finding import Finding, Problem, Severity
+from rules.observations.bundle import ObservationBundle
 from rules.registry import (
-    bundle_rules,
-    form_rules,
     is_form_finding,
     judge_form,
-    round_rules,
     rules_by_id,
-    study_round_rules,
-    study_rules,
 )
-from rules.rule import BundleRule, FormRule, Rule, StudyRule
+from rules.rule import BundleRule, FormRule, ObservationRule, StudyRule
 from rules.run_summary import RunSummary, attribute, summarize
-from rules.studies.bundle import StudyBundle
 from rules.studies.published import PublishedStudy, parse_published_study
 from rules.studies.trends.reader import parse_trends_study
 from rules.studies.trends.records import TRENDS, TrendsStudy
 from rules.summaries.study_summary import StudySummary, summarize_study
-from rules.views import AnyBundle, get_main_document, get_version, open_view
+from rules.views import AnyBundle, get_main_document, open_view
 
 _MAX_GROUP_BYTES = 64 * 2**20
 """Memory that a group of open bundles may take. Eight runs on four boards take a third of it."""
@@ -140,7 +139,7 @@ def _judge_group(group: Sequence[_OpenBundle], options: JudgeOptions) -> dict[Pa
     """Run each rule on all bundles of the group before the next rule. The processor then keeps the
     code of the rule in its caches: this takes 6 % less CPU time than bundle by bundle."""
     for rule in rules_by_id().values():
-        if not isinstance(rule, FormRule | BundleRule | StudyRule):
+        if not isinstance(rule, FormRule | BundleRule | StudyRule | ObservationRule):
             continue
         for item in group:
             if rule.id in item.rules:
@@ -151,8 +150,10 @@ def _judge_group(group: Sequence[_OpenBundle], options: JudgeOptions) -> dict[Pa
     }
 
 
-def _run_rule(rule: FormRule | BundleRule | StudyRule, bundle: AnyBundle) -> Iterable[Finding]:
-    # `_select_rules` selects rules for this kind of bundle.
+def _run_rule(
+    rule: FormRule | BundleRule | StudyRule | ObservationRule, bundle: AnyBundle
+) -> Iterable[Finding]:
+    # `select_rules` selects rules for this kind of bundle.
     judge: Callable[[Any], Iterable[Finding]] = rule.judge
     try:
         # A rule is a generator: only the list runs it to its end, inside this `try`.
@@ -233,7 +234,7 @@ def _open_bundle(path: Path, root: Path, options: JudgeOptions) -> _OpenBundle:
         size_bytes = sum(map(len, files.contents.values())) + _ROW_BYTES * sum(map(len, tables))
     has_signature = any(name.startswith(SUBMISSION_PREFIX) for name in files.contents)
     needs_rules = not reading.judgement or bundle.problems
-    selected = _select_rules(bundle) if needs_rules else frozenset[str]()
+    selected = select_rules(bundle) if needs_rules else frozenset[str]()
     return _OpenBundle(
         bundle,
         judgement,
@@ -251,49 +252,12 @@ def _describe(bundle: AnyBundle) -> Judgement:
     has_evidence = bundle.evidence is not None
     document = get_main_document(bundle) if has_evidence else {}
     return Judgement(
-        is_study=isinstance(bundle, StudyBundle),
+        kind=name_kind(bundle),
         standing=bundle.standing if has_evidence else None,
         judged_standing=bundle.judged_standing if has_evidence else None,
         stated={name: text for name, text in document.items() if isinstance(text, str)},
         problems=bundle.problems,
     )
-
-
-def _select_rules(bundle: AnyBundle) -> frozenset[str]:
-    """The ids of the rules to run on a bundle."""
-    # Rules on evidence have nothing to look at. The verdict states how many were not run.
-    if bundle.evidence is None:
-        return frozenset(rule.id for rule in form_rules())
-    return _select_rules_for(
-        isinstance(bundle, StudyBundle),
-        bundle.judged_standing,
-        get_version(bundle),
-        bool(bundle.problems),
-    )
-
-
-@cache
-def _select_rules_for(
-    of_study: bool, standing: str, protocol: str, has_problems: bool
-) -> frozenset[str]:
-    """The ids of the rules that look at the evidence of a study or of a run, with this standing and
-    version of the method or protocol; with those on form and integrity if the bundle has problems
-    for them to report."""
-    on_form = form_rules() if has_problems else ()
-    book: Sequence[Rule] = study_rules() if of_study else bundle_rules()
-    on_evidence = (
-        rule
-        for rule in book
-        if standing in rule.standings and parse_version(protocol) >= parse_version(rule.since)
-    )
-    return frozenset(rule.id for rule in (*on_form, *on_evidence))
-
-
-def _count_rules_on_evidence(of_study: bool) -> int:
-    """How many rules look at the evidence of a study or of a run, alone or beside others."""
-    if of_study:
-        return len(study_rules()) + len(study_round_rules())
-    return len(bundle_rules()) + len(round_rules())
 
 
 def _conclude(item: _OpenBundle, options: JudgeOptions) -> JudgedBundle:
@@ -309,7 +273,7 @@ def _conclude(item: _OpenBundle, options: JudgeOptions) -> JudgedBundle:
         judged_standing=judgement.judged_standing,
         signer=trust.signer,
         findings=tuple(trust.settle(item.findings)),
-        rules_not_run=0 if has_evidence else _count_rules_on_evidence(judgement.is_study),
+        rules_not_run=0 if has_evidence else count_rules_on_evidence(judgement.kind),
         withdrawn=withdrawal.reason if withdrawal else "",
         withdrawn_by=withdrawal.withdrawn_by if withdrawal else "",
         withdrawn_at=withdrawal.withdrawn_at if withdrawal else "",
@@ -390,4 +354,5 @@ def _finish_judgement(item: _OpenBundle, options: JudgeOptions, is_refused: bool
 def _summarize(bundle: AnyBundle, salt: int) -> RunSummary | StudySummary | None:
     if isinstance(bundle, Bundle):
         return summarize(bundle, salt=salt)
-    return summarize_study(bundle, salt=salt)
+    # No rule compares observed jobs.
+    return None if isinstance(bundle, ObservationBundle) else summarize_study(bundle, salt=salt)

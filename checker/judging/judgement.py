@@ -25,7 +25,8 @@ _LENGTH_BYTES = 8
 class Judgement:
     """What is known of a bundle before signatures, LOG and waivers are read."""
 
-    is_study: bool
+    kind: str
+    """Name of its `BundleKind`."""
     standing: str | None
     """None without evidence, as for `judged_standing`."""
     judged_standing: str | None

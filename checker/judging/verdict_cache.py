@@ -138,7 +138,7 @@ class VerdictCache:
 
     def keep_passed(self, published: Path, content: bytes) -> None:
         """Write that a file of published figures has passed with this content."""
-        passed = encode_judgement(Judgement(False, None, None, {}, ()))
+        passed = encode_judgement(Judgement("published", None, None, {}, ()))
         self._write(published, [], _hash_published(published, content), passed)
 
     def _find(self, bundle: Path) -> Entry | None:

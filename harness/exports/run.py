@@ -9,7 +9,7 @@ from harness.errors import PlanError
 from rules.bundle import Bundle
 from rules.bundle_format.files import read_files
 from rules.bundle_format.load import read_evidence
-from rules.bundle_format.records import MANIFEST_FILE, SIGNATURE_DIR, STUDY
+from rules.bundle_format.records import MANIFEST_FILE, RUN, SIGNATURE_DIR
 from rules.metrics.figures import Estimate, RunFigures
 
 
@@ -55,7 +55,7 @@ def read_run(path: Path) -> ExportedRun:
             "has the reasons"
         )
     files = read_files(path)
-    evidence = None if files.kind is STUDY else read_evidence(files)[0]
+    evidence = read_evidence(files)[0] if files.kind is RUN else None
     bundle = Bundle(path, (), evidence) if evidence else None
     figures = bundle.figures if bundle else None
     if bundle is None or figures is None or figures.headline.joules_per_item is None:

@@ -39,7 +39,7 @@ def open_account(job: SlurmJob | None, environment: Mapping[str, str]) -> Energy
     Slurm counts no energy."""
     if job is None:
         return None
-    plugin = parse_plugin(_run(["scontrol", "show", "config"], environment))
+    plugin = parse_plugin(run_command(["scontrol", "show", "config"], environment))
     if plugin is None:
         return None
     step = f"{job.id}.{job.step or 'batch'}"
@@ -68,10 +68,10 @@ def parse_count_j(output: str) -> int | None:
 
 def _read_count_j(step: str, environment: Mapping[str, str]) -> int | None:
     format_options = ["--noheader", "--parsable2", "--format=JobID,ConsumedEnergyRaw"]
-    return parse_count_j(_run(["sstat", *format_options, f"--jobs={step}"], environment))
+    return parse_count_j(run_command(["sstat", *format_options, f"--jobs={step}"], environment))
 
 
-def _run(command: Sequence[str], environment: Mapping[str, str]) -> str:
+def run_command(command: Sequence[str], environment: Mapping[str, str]) -> str:
     """Return what the command of Slurm prints, or nothing if it fails: a run does not depend on
     it."""
     try:

@@ -79,16 +79,18 @@ def _find_share(row: ResultRow, controls: Sequence[ResultRow]) -> ControlShare |
         _list_uuids(control) == boards,
     )
     control_run, run = control.provenance.run, row.provenance.run
-    node_share = None
+    node_share = node_median_w = None
     # The power of nodes depends on how many of their boards work.
     if is_same_boards and run.node is not None and control_run.node is not None:
-        node_share = share_of_control(run.node.mean_power_w.mean, control_run.node.median_power_w)
+        node_median_w = control_run.node.median_power_w
+        node_share = share_of_control(run.node.mean_power_w.mean, node_median_w)
     return ControlShare(
         share_of_control(row.mean_power_w.value, median_w),
         median_w,
         control_run.run_id,
         is_same_boards,
         node_share,
+        node_median_w,
     )
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from checker.verdict import Verdict
 from reporting.foreign.evidence import Foreign
+from reporting.observed_record import ObservedRecord
 from reporting.paper import Paper
 from reporting.report_table import ReportTable
 from reporting.results_model import ResultRow
@@ -39,6 +40,8 @@ class PageInput:
     rejected: Sequence[Verdict] = ()
     foreign: Foreign | None = None
     """The audited evidence of other programs; None if none was asked for."""
+    observed: Sequence[ObservedRecord] = ()
+    """The jobs that wattmark did not run."""
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,10 @@ import jsonschema_rs
 from rules import RELEASED
 from rules.bundle_format.counts import check_document
 from rules.bundle_format.files import Refused, build_refusal, build_size_refusal, shorten
+from rules.bundle_format.observation_records import (
+    FIRST_BOOK_WITH_OBSERVATIONS,
+    OBSERVATION_FORMAT,
+)
 from rules.bundle_format.records import RESULT_FORMAT, Json
 from rules.bundle_format.study_records import FIRST_BOOK_WITH_STUDIES, STUDY_FORMAT
 from rules.finding import Problem, Violation
@@ -47,6 +51,9 @@ _VERSIONS: Mapping[str, Mapping[str, Collection[str]]] = {
     STUDY_FORMAT: {
         "method": STUDY_METHODS,
         "rules_version": RELEASED[RELEASED.index(FIRST_BOOK_WITH_STUDIES) :],
+    },
+    OBSERVATION_FORMAT: {
+        "rules_version": RELEASED[RELEASED.index(FIRST_BOOK_WITH_OBSERVATIONS) :],
     },
 }
 """The versions that this rule book knows, by the format and the key of a document."""

@@ -1,4 +1,4 @@
-"""The content of the bundle of a run and of that of a study."""
+"""The content of the bundle of a run, of a study and of an observed job."""
 
 from dataclasses import dataclass
 
@@ -46,3 +46,14 @@ class StudyEvidence:
     batches: Table
     """The columns are `STUDY_BATCH_COLUMNS`."""
     log: str
+
+
+@dataclass
+class ObservationEvidence:
+    """The content of the bundle of an observed job."""
+
+    observation: Json
+    power: Table
+    """The columns are `POWER_COLUMNS`."""
+    node_log: str
+    """The raw text of the power log."""

@@ -1,12 +1,19 @@
 """The kinds of bundles with their files, and the records of a run with the columns of its tables.
 
-`rules.bundle_format.study_records` has the records of a study.
+`rules.bundle_format.study_records` has the records of a study, `observation_records` those of an
+observed job.
 """
 
 from collections.abc import Collection, Mapping
 from dataclasses import astuple, dataclass, fields
 from typing import Any
 
+from rules.bundle_format.observation_records import (
+    OBSERVATION_FILE,
+    OBSERVATION_FORMAT,
+    POWER_COLUMNS,
+    POWER_FILE,
+)
 from rules.bundle_format.study_records import (
     POINT_COLUMNS,
     POINTS_FILE,
@@ -249,6 +256,7 @@ REQUIRED_COLUMNS = frozenset(
         *REQUEST_COLUMNS,
         *POINT_COLUMNS,
         *STUDY_BATCH_COLUMNS,
+        "time_ns",
     }
 )
 """Columns without empty cells. They contain text or integers."""
@@ -266,6 +274,7 @@ class BundleKind:
     """What a kind of bundle consists of, beside the manifest and the signatures."""
 
     name: str
+    in_words: str
     documents: Mapping[str, str]
     """Format of each JSON file, by name. The first one states what was measured."""
     tables: Mapping[str, tuple[str, ...]]
@@ -304,6 +313,7 @@ class BundleKind:
 
 RUN = BundleKind(
     name="run",
+    in_words="a run",
     documents={
         RESULT_FILE: RESULT_FORMAT,
         SYSTEM_FILE: SYSTEM_FORMAT,
@@ -326,6 +336,7 @@ RUN = BundleKind(
 )
 STUDY = BundleKind(
     name="study",
+    in_words="a study of models",
     documents={
         STUDY_FILE: STUDY_FORMAT,
         SYSTEM_FILE: SYSTEM_FORMAT,
@@ -342,7 +353,18 @@ STUDY = BundleKind(
     max_rows=1_000_000,
     max_table_bytes=192 * _MIB,
 )
-KINDS_OF_BUNDLES = (RUN, STUDY)
+OBSERVATION = BundleKind(
+    name="observation",
+    in_words="an observed job",
+    documents={OBSERVATION_FILE: OBSERVATION_FORMAT},
+    tables={POWER_FILE: POWER_COLUMNS},
+    texts=(NODE_LOG_FILE,),
+    optional_files=frozenset(),
+    # Eight feeds that are read once a second for 34 hours.
+    max_rows=1_000_000,
+    max_table_bytes=96 * _MIB,
+)
+KINDS_OF_BUNDLES = (RUN, STUDY, OBSERVATION)
 EVIDENCE_FILES = frozenset(name for kind in KINDS_OF_BUNDLES for name in kind.evidence_files)
 """The evidence files of all kinds of bundles."""
 

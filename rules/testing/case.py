@@ -1,9 +1,9 @@
 """Cases: ways to alter good bundles that a rule must find.
 
 A file in `rules/testing/cases/FAMILY/` marks its functions with `@mutation(RULE, ...)`,
-`@study_mutation(RULE, ...)`, `@row_mutation(RULE, ...)`, `@tampering(RULE, ...)`,
-`@pairing(RULE, ...)` or `@study_pairing(RULE, ...)`. Only tests import these files, and the wheel
-does not contain them.
+`@study_mutation(RULE, ...)`, `@observation_mutation(RULE, ...)`, `@row_mutation(RULE, ...)`,
+`@tampering(RULE, ...)`, `@pairing(RULE, ...)` or `@study_pairing(RULE, ...)`. Only tests import
+these files, and the wheel does not contain them.
 """
 
 import importlib
@@ -12,13 +12,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import get_args
 
 from rules.audit.row import Row
 from rules.rule import Rule
-from rules.testing.frames import EvidenceFrames, StudyFrames
+from rules.testing.frames import EvidenceFrames, ObservationFrames, StudyFrames
 
 Mutate = Callable[[EvidenceFrames], None]
 MutateStudy = Callable[[StudyFrames], None]
+MutateObservation = Callable[[ObservationFrames], None]
 MutateRow = Callable[[Row], Row]
 Tamper = Callable[[Path], None]
 Pair = Callable[[EvidenceFrames, EvidenceFrames], None]
@@ -55,6 +57,17 @@ class StudyMutation:
     """Whether the stated figures are computed again from the altered evidence."""
     sessions: int
     """How many sessions the good study has."""
+
+
+@dataclass(frozen=True)
+class ObservationMutation:
+    """One way to alter the evidence of a good observed job before it is sealed and signed."""
+
+    name: str
+    apply: MutateObservation
+    also_reported: frozenset[str]
+    rederive: bool
+    """Whether the stated figures are computed again from the altered evidence."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +119,15 @@ class StudyPairing:
     which one was first."""
 
 
-Case = Mutation | StudyMutation | RowMutation | Tampering | Pairing | StudyPairing
+Case = (
+    Mutation
+    | StudyMutation
+    | ObservationMutation
+    | RowMutation
+    | Tampering
+    | Pairing
+    | StudyPairing
+)
 _CASES: dict[str, list[Case]] = {}
 
 
@@ -135,6 +156,19 @@ def study_mutation(
     def mark(function: MutateStudy) -> MutateStudy:
         rule_ids = frozenset(also_reported)
         _add(rule, StudyMutation(function.__name__, function, rule_ids, rederive, sessions))
+        return function
+
+    return mark
+
+
+def observation_mutation(
+    rule: Rule, *also_reported: str, rederive: bool = True
+) -> Callable[[MutateObservation], MutateObservation]:
+    """Mark a function that alters the evidence of a good observed job."""
+
+    def mark(function: MutateObservation) -> MutateObservation:
+        rule_ids = frozenset(also_reported)
+        _add(rule, ObservationMutation(function.__name__, function, rule_ids, rederive))
         return function
 
     return mark
@@ -193,7 +227,7 @@ def study_pairing(
 def cases_of(rule: Rule) -> Sequence[Case]:
     """The cases of a rule, in the order of its file: mutations, tamperings, pairings."""
     _load_cases()
-    kinds = (Mutation, StudyMutation, RowMutation, Tampering, Pairing, StudyPairing)
+    kinds = get_args(Case)
     return sorted(_CASES.get(rule.id, []), key=lambda case: kinds.index(type(case)))
 
 

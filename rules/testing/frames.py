@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from rules.bundle_format.events import Event
-from rules.bundle_format.evidence import Evidence, StudyEvidence
+from rules.bundle_format.evidence import Evidence, ObservationEvidence, StudyEvidence
 from rules.bundle_format.files import Files
 from rules.bundle_format.load import read_evidence
 from rules.bundle_format.records import Json
@@ -113,6 +113,20 @@ class StudyFrames:
             table_of(self.batches),
             self.log,
         )
+
+
+@dataclass
+class ObservationFrames:
+    """The evidence of an observed job with a data frame for `power`, with the columns of
+    `ObservationEvidence`."""
+
+    observation: Json
+    power: pd.DataFrame
+    node_log: str
+
+    def evidence(self) -> ObservationEvidence:
+        """Return the evidence as the harness writes it and the checker reads it."""
+        return ObservationEvidence(self.observation, table_of(self.power), self.node_log)
 
 
 def read_frames(files: Files) -> tuple[EvidenceFrames | None, list[Problem]]:

@@ -17,7 +17,7 @@ import pytest
 from conftest import Submissions, copy_evidence
 
 from checker.engine import judge
-from checker.judging import bundle_judge
+from checker.judging import rule_choice
 from rules.registry import rules_by_id
 
 ROOT = Path(__file__).parents[2]
@@ -243,7 +243,7 @@ def test_way_of_one_reading_names_functions_that_exist() -> None:
 def forget_rules() -> None:
     """Clear what the process remembers of the rule book, here and where bundles are judged."""
     rules_by_id.cache_clear()
-    bundle_judge._select_rules_for.cache_clear()
+    rule_choice._select_rules_for.cache_clear()
 
 
 @pytest.fixture

@@ -53,6 +53,7 @@ def test_every_kind_of_table_has_its_charts(charts: list[Chart]) -> None:
         *("results-caps", "results-saving", "results-efficiency", "results-energy"),
         *("hill-small", "scaling-bars", "tuned-pairs"),
         *("power-spread", "power-sm", "trace-1-power", "epochs-repeats"),
+        *("course-1-whole", "course-1-boards", "course-1-utilisation"),
         *("llama3-8b-serve-serving-energy", "llama3-8b-serve-serving-throughput"),
         *("naive-factors-peak", "naive-factors-marks", "whole-nodes-8"),
         "fixed-work-batch-1",

@@ -281,6 +281,34 @@ def test_power_over_time_is_that_of_the_samples(whole: ReportPage) -> None:
         assert f"{len(own.usable_power_w)} readings in {len(bins)} bins" in table.about
 
 
+def test_course_of_a_run_is_that_of_its_boards(whole: ReportPage) -> None:
+    courses = [table for table in whole.tables if get_table_kind(table) == "course"]
+    assert len(courses) >= 2
+    for table in courses:
+        run_id = table.title.split(", ")[1]
+        (one,) = [r for r in whole.results if r.bundle and r.bundle.result["run_id"] == run_id]
+        made, control = one.loaded_bundle, whole.find_control(one)
+        uuids = list(made.accelerator_ranks)
+        lines = {str(row["line"]): row for row in table.rows}
+        assert list(lines) == ["all boards", *(f"board {n}" for n in range(len(uuids)))]
+        traces = [energy.build_trace(made.samples_of[uuid]) for uuid in uuids]
+        zero_ns = min(trace.zero_ns for trace in traces)
+        for row in table.rows:
+            if row["of"] == "board":
+                trace = traces[int(str(row["line"]).split()[1])]
+                times_s = trace.usable_power_times_s + (trace.zero_ns - zero_ns) / 1e9
+                is_inside = (times_s >= row["t_s"] - 0.002) & (times_s <= row["to_s"] + 0.002)
+                power_w = trace.usable_power_w[is_inside]
+                # The ends of a step are rounded to milliseconds.
+                assert power_w.min() - 0.1 <= row["power_w"] <= power_w.max() + 0.1
+            fixed = list_facets(one) | {
+                **{key: row[key] for key in ("t_s", "to_s", "power_w", "epoch")},
+                "utilisation_percent": row["utilisation_percent"],
+                "control_w": control.numbers["median_w"] if control else None,
+            }
+            assert agree(row, fixed, f"{row['t_s']} s in {table.id}") >= 5
+
+
 def read_published(name: str) -> dict[str, Any]:
     path = Path(__file__).parents[2] / f"submissions/published/{name}.json"
     document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))

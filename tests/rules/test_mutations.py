@@ -41,6 +41,12 @@ def test_good_study_gives_no_finding(submissions: Submissions, sessions: int) ->
     assert verdict.rules_not_run == 0
 
 
+def test_good_observed_job_gives_no_finding(submissions: Submissions) -> None:
+    verdict = judge(submissions.add_observation())
+    assert (verdict.standing, verdict.status, verdict.findings) == ("observed", "pass", ())
+    assert verdict.rules_not_run == 0
+
+
 @pytest.fixture(scope="module")
 def shared_round(tmp_path_factory: pytest.TempPathFactory, signing_key: Path) -> Submissions:
     """A round for bundles that are judged one at a time. The checker remembers its keyring."""

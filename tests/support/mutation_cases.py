@@ -24,6 +24,7 @@ from rules.rule import Rule
 from rules.testing.case import Case as Alteration
 from rules.testing.case import (
     Mutation,
+    ObservationMutation,
     Pairing,
     RowMutation,
     StudyMutation,
@@ -32,6 +33,7 @@ from rules.testing.case import (
     cases_of,
 )
 from rules.testing.frames import EvidenceFrames, read_frames
+from rules.testing.observations import make_observation_frames, state_observed_figures
 from rules.testing.rows import make_good_row
 from rules.testing.studies import make_study_frames, state_figures
 from rules.testing.tampering import add_challenge, describe_original
@@ -65,7 +67,9 @@ class Case:
     def is_judged_alone(self) -> bool:
         """Whether the bundle is judged by itself, with the keyring as it is. Otherwise the case
         needs a round of its own, which it may alter."""
-        return isinstance(self.alteration, Mutation | StudyMutation | RowMutation)
+        return isinstance(
+            self.alteration, Mutation | StudyMutation | ObservationMutation | RowMutation
+        )
 
     def find_difference(self, submissions: Submissions) -> str:
         """The rules that report the bundle unexpectedly and the rules that miss it. Empty if the
@@ -74,6 +78,8 @@ class Case:
             return self._judge_mutation(self.alteration, submissions)
         if isinstance(self.alteration, StudyMutation):
             return self._judge_study_mutation(self.alteration, submissions)
+        if isinstance(self.alteration, ObservationMutation):
+            return self._judge_observation_mutation(self.alteration, submissions)
         if isinstance(self.alteration, RowMutation):
             return self._judge_row_mutation(self.alteration)
         if isinstance(self.alteration, Tampering):
@@ -114,6 +120,16 @@ class Case:
             with contextlib.suppress(MetricsError):
                 state_figures(study)
         reported = {f.rule for f in judge(submissions.add_study(study)).findings}
+        return _describe_difference(reported, self._expected_rules)
+
+    def _judge_observation_mutation(
+        self, mutation: ObservationMutation, submissions: Submissions
+    ) -> str:
+        frames = make_observation_frames()
+        mutation.apply(frames)
+        if mutation.rederive:
+            state_observed_figures(frames)
+        reported = {f.rule for f in judge(submissions.add_observation(frames)).findings}
         return _describe_difference(reported, self._expected_rules)
 
     def _judge_row_mutation(self, mutation: RowMutation) -> str:
@@ -189,7 +205,7 @@ def list_cases() -> Iterator[Case]:
     for rule in rules_by_id().values():
         for alteration in cases_of(rule):
             origins: tuple[Path | None, ...] = (None, TRAINING_BUNDLE)
-            if isinstance(alteration, StudyMutation | RowMutation | StudyPairing | Tampering):
+            if not isinstance(alteration, Mutation | Pairing):
                 origins = (None,)
             elif isinstance(alteration, Mutation) and alteration.serving:
                 origins = (None, SERVING_BUNDLE)

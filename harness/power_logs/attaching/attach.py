@@ -37,8 +37,8 @@ from rules.bundle_format.records import (
     NODE_LOG_FILE,
     NODE_SAMPLE_COLUMNS,
     NODE_SAMPLES_FILE,
+    RUN,
     SIGNATURE_DIR,
-    STUDY,
     FeedReading,
     Json,
     NodeSample,
@@ -98,7 +98,7 @@ def attach(
     problems: list[LogProblem] = []
     result: Json = {**copy.deepcopy(bundle.result), "node_sampling": [], "node_clocks": []}
     for table, group in zip(tables, groups, strict=True):
-        log = _read_placeable(group)
+        log = read_placeable(group)
         problems += log.problems.list_all()
         system, meter = add_meter(system, log, table, meter_path)
         nodes = list(dict.fromkeys(feed.node for feed in meter.feeds))
@@ -113,7 +113,7 @@ def attach(
         system=system,
         result=result,
         node_samples=_make_table(samples),
-        node_log=_read_texts([request.path for request in requests]),
+        node_log=read_texts([request.path for request in requests]),
     )
     _state_missing(attached, directory)
     mean_power_w = _add_figures(attached, directory)
@@ -129,7 +129,7 @@ def attach(
     return Attached(", ".join(meters), len(samples), tuple(clocks), mean_power_w, tuple(problems))
 
 
-def _read_placeable(requests: Sequence[LogRequest]) -> PowerLog:
+def read_placeable(requests: Sequence[LogRequest]) -> PowerLog:
     """The logs of a meter as one, if its times are instants. Raises PowerLogError."""
     log = hold_backwards(read_logs(requests))
     if log.elapsed:
@@ -148,10 +148,10 @@ def _read_placeable(requests: Sequence[LogRequest]) -> PowerLog:
 def _read_bundle(directory: Path) -> tuple[Files, Evidence]:
     """The files and the evidence of a bundle that a log can be added to. Raises PowerLogError."""
     files = read_files(directory)
-    if files.kind is STUDY:
+    if files.kind is not RUN:
         raise PowerLogError(
-            f"{directory}: this is a study of models, which has no node power; a log can be "
-            "attached to a run only"
+            f"{directory}: this is no run but the bundle of {files.kind.in_words}; a "
+            "log can be attached to a run only"
         )
     evidence, problems = read_evidence(files)
     for problem in (*files.problems, *problems):
@@ -293,7 +293,7 @@ def _add_figures(evidence: Evidence, directory: Path) -> float:
     return figures.headline.mean_power_w.mean
 
 
-def _read_texts(paths: Sequence[Path]) -> str:
+def read_texts(paths: Sequence[Path]) -> str:
     """The text of the logs as it is; several are headed by their names. Raises PowerLogError if a
     bundle cannot hold it."""
     text = ""

@@ -6,9 +6,10 @@ The page computes the plan again when its reader changes an input.
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from reporting.observed_record import ObservedRecord
 from reporting.paper import Paper, PublishedNode
 from reporting.quantities import PERCENTILES, quantity
-from reporting.report_table import Column, ReportTable, TableRow
+from reporting.report_table import Column, ReportTable, TableRow, escape_invisible
 from reporting.results_model import ResultRow
 from reporting.sections.cells import BundleLink, Cells
 from reporting.sections.nodes.power import explain_unranked
@@ -16,6 +17,7 @@ from reporting.sections.planning import DEFAULTS, Assumptions
 from reporting.sections.section import PageInput, Section
 from reporting.sections.shown_columns import ShownColumns, get_number, list_numbers
 from reporting.words import capitalize, format_percent_range, join_words
+from rules.boards import find_board
 from rules.metrics import comparison
 from rules.metrics.node.racks import plan_rack
 from rules.metrics.power.profile import PowerSpread
@@ -126,6 +128,33 @@ def list_measured_nodes(rows: Iterable[ResultRow], link: BundleLink) -> Iterator
             url=link(row.provenance.run.path),
             place=None,
             spread=row.provenance.run.node_spread,
+        )
+
+
+def list_observed_nodes(records: Iterable[ObservedRecord], link: BundleLink) -> Iterator[NodePower]:
+    """The nodes of observed jobs. Of several nodes, the power of one is the mean over them, and
+    their highest power together is that of no single node."""
+    for record in records:
+        declaration, figures = record.job.declaration, record.job.figures
+        node, board = declaration.node, find_board(declaration.node.accelerator)
+        model = board.id if board else node.accelerator
+        is_single = node.count == 1
+        yield NodePower(
+            name=f"{node.accelerators} \u00d7 {model}",
+            model=model,
+            accelerators=node.accelerators,
+            work=escape_invisible(declaration.job.what),
+            control=False,
+            mean_w=figures.mean_w / node.count,
+            median_w=figures.median_w if is_single else None,
+            max_w=figures.max_w if is_single else None,
+            p99_60s_w=figures.p99_60s_w if is_single else None,
+            rated_w=node.rated_w,
+            kind="measured",
+            standing=declaration.standing,
+            source=f"{escape_invisible(node.system)} (observed)",
+            url=link(record.path),
+            place=None,
         )
 
 
@@ -299,7 +328,11 @@ def _describe_node_powers(rows: Sequence[TableRow]) -> str:
 
 
 def _list_nodes(page: PageInput) -> list[NodePower]:
-    return [*list_measured_nodes(page.rows, page.link), *list_published_nodes(page.papers)]
+    return [
+        *list_measured_nodes(page.rows, page.link),
+        *list_observed_nodes(page.observed, page.link),
+        *list_published_nodes(page.papers),
+    ]
 
 
 SECTION = Section(name="rack", place=120, build=lambda page: [build_rack_table(_list_nodes(page))])

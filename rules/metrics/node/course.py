@@ -3,6 +3,7 @@ time."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 
@@ -28,6 +29,9 @@ class Course:
     """As the boards state it, shape (n,); without boards that state none."""
     node_w: Floats | None
     """The sum over all feeds of the node, shape (n,); None without a meter of record."""
+    parts_w: Mapping[str, Floats]
+    """The sum over all feeds of each meter of a part of the node, such as its processors, by the
+    name of the meter, shape (n,)."""
 
     @property
     def sum_of_boards_w(self) -> Floats:
@@ -36,9 +40,15 @@ class Course:
         return total_w
 
 
-def compute_course(samples: Mapping[str, Table], feeds: Sequence[FeedTrace], steps: int) -> Course:
+def compute_course(
+    samples: Mapping[str, Table],
+    feeds: Sequence[FeedTrace],
+    steps: int,
+    part_feeds: Mapping[str, Sequence[FeedTrace]] = MappingProxyType({}),
+) -> Course:
     """The course of a run on one node in `steps` >= 1 steps. `samples` are those of its boards, at
-    least one; `feeds` are those of its meters of record.
+    least one; `feeds` are those of its meters of record, `part_feeds` those of each meter of a part
+    of the node.
 
     Raises MetricsError where a board has too few readings.
     """
@@ -69,6 +79,10 @@ def compute_course(samples: Mapping[str, Table], feeds: Sequence[FeedTrace], ste
         },
         utilisation_percent=utilisation,
         node_w=_sum_feeds(feeds, zero_ns, starts_s, step_s) if feeds else None,
+        parts_w={
+            name: _sum_feeds(of_part, zero_ns, starts_s, step_s)
+            for name, of_part in part_feeds.items()
+        },
     )
 
 

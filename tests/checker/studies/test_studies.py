@@ -289,7 +289,7 @@ def test_power_log_cannot_be_attached_to_a_study(unsigned_study: Path, tmp_path:
         tmp_path / "meter.toml",
     )
     assert result.exit_code != 0
-    assert "this is a study of models, which has no node power" in result.output
+    assert "the bundle of a study of models" in result.output
 
 
 def test_report_collects_the_runs_of_a_round_with_a_study(submissions: Submissions) -> None:

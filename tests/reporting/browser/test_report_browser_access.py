@@ -160,7 +160,10 @@ return [...document.querySelectorAll("figure.chart")].map((figure) => {
     .map((node) => box(node, .2));
   // Fainter bars are bands behind marks.
   const isBar = (node) => Number(node.getAttribute("opacity") ?? 1) > .2;
-  const points = [...figure.querySelectorAll(".live .role-mark.mark-symbol path[aria-label]"),
+  // Invisible points only show tooltips.
+  const isDrawn = (node) => node.getAttribute("opacity") !== "0";
+  const symbols = [...figure.querySelectorAll(".live .role-mark.mark-symbol path[aria-label]")];
+  const points = [...symbols.filter(isDrawn),
     ...[...figure.querySelectorAll(".live .role-mark:is(.mark-rect, .mark-rule) *")].filter(isBar)]
     .map((node) => box(node, 0));
   const overlaps = labels.flatMap((label, n) => [...labels.slice(0, n), ...points]

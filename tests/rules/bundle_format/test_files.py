@@ -10,7 +10,7 @@ from rules.bundle_format.files import (
     MAX_UNPACKED_BYTES,
     read_files,
 )
-from rules.bundle_format.records import RUN, STUDY
+from rules.bundle_format.records import OBSERVATION, RUN, STUDY
 
 SIGNATURE = "signatures/submission.example@wattmark.sig"
 
@@ -43,7 +43,7 @@ def test_signatures_that_are_no_directory_are_a_problem(tmp_path):
 
 def test_largest_sizes_of_files_on_disk_and_unpacked():
     mib = 1 << 20
-    tables = {*RUN.tables, *STUDY.tables}
+    tables = {*RUN.tables, *STUDY.tables, *OBSERVATION.tables}
     assert {name: size // mib for name, size in MAX_BYTES.items() if name in tables} == (
         dict.fromkeys(tables, 64)
     )

@@ -2,22 +2,27 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import altair
 import numpy as np
 from conftest import copy_evidence
+from support.bundles import rederive
+from support.report.result_rows import make_run_row
 from support.report.row_chart_tables import list_row_chart_tables
 
 from reporting.charts import build_charts
 from reporting.charts.chart import Chart
 from reporting.pareto import EfficiencyPoint, mark_points
 from reporting.report_table import Column, ReportTable
+from reporting.sections.course import ControlPower, build_course_tables
 from reporting.traces import build_trace_table
 from rules.bundle import Bundle
 from rules.bundle_format.records import Json
 from rules.metrics.power.profile import spread
+from rules.testing.node_power import add_node_power
 
 RATE, PER_JOULE, NODE = (
     "items_per_s_per_accelerator",
@@ -157,8 +162,20 @@ CHART_TABLES = (
 
 def list_charts() -> Iterator[Chart]:
     trace = build_trace_table(make_bundle(), "resnet50-train-trace-1")
-    for table in (*CHART_TABLES, *list_row_chart_tables(), trace):
+    for table in (*CHART_TABLES, *list_row_chart_tables(), trace, make_course_table()):
         yield from build_charts(table)
+
+
+def make_course_table() -> ReportTable:
+    """The course of a run with a node meter, on two boards."""
+    evidence = copy_evidence()
+    add_node_power(evidence)
+    rederive(evidence)
+    bundle = Bundle(Path("bundle"), (), evidence.evidence())
+    (table,) = build_course_tables(
+        bundle, make_run_row(500.0, "a"), ControlPower(690.0, 1900.0), 60
+    )
+    return replace(table, id="resnet50-train-course-1")
 
 
 def validate_spec(spec: Json) -> None:

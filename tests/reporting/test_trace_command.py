@@ -4,19 +4,21 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as Xml
 
+import pandas as pd
 import pytest
 from click.testing import CliRunner, Result
 from conftest import Submissions, copy_evidence
 from support.bundles import make_other_run, rederive
 from support.committed_runs import SUBMISSIONS
 from support.report.report_runs import make_run_at_cap, on_one
+from support.report.result_rows import make_run_row
 
+from reporting.charts.course import build_course_figure
 from reporting.collect import collect
-from reporting.course.chart import build_course_chart
-from reporting.course.command import trace
-from reporting.course.table import ControlPower, build_course_tables
 from reporting.papers.figures import draw_figure
 from reporting.report_table import ReportTable
+from reporting.sections.course import ControlPower, build_course_tables
+from reporting.trace_command import trace
 from rules.bundle import Bundle
 from rules.bundle_format.files import read_files
 from rules.bundle_format.load import read_evidence
@@ -80,7 +82,7 @@ def test_table_has_the_node_all_boards_and_each_board(submissions: Submissions) 
 
 def test_figure_marks_rating_control_cap_and_epochs(submissions: Submissions) -> None:
     table = build_table(submissions.add(make_run()))
-    svg = draw_figure(build_course_chart(table, 774), 516)
+    svg = draw_figure(build_course_figure(table, 774), 516)
     texts = list_texts(svg)
     assert texts.count("control") == 2 and {"rated", "cap"} <= {*texts}
     assert {"node and boards, W", "each board, W", "utilisation, %"} <= {*texts}
@@ -91,15 +93,38 @@ def test_figure_marks_rating_control_cap_and_epochs(submissions: Submissions) ->
 
 def test_without_a_meter_the_figure_has_no_node_and_no_rating(submissions: Submissions) -> None:
     table = build_table(submissions.add(make_run(metered=False)), ControlPower())
-    texts = list_texts(draw_figure(build_course_chart(table, 774), 516))
+    texts = list_texts(draw_figure(build_course_figure(table, 774), 516))
     assert "node" not in texts and "rated" not in texts and "control" not in texts
     assert {"all boards, W", "cap"} <= {*texts}
+
+
+def test_a_meter_of_the_processors_has_a_line_beside_the_node() -> None:
+    evidence = make_run()
+    meter, samples = evidence.system["meters"][0], evidence.node_samples
+    assert samples is not None
+    clock, sampling = (evidence.result[key][0] for key in ("node_clocks", "node_sampling"))
+    evidence.system["meters"].append({**meter, "id": "rapl", "scope": "cpu"})
+    of_cpus = samples.assign(meter="rapl", power_mw=samples["power_mw"] // 10)
+    evidence.node_samples = pd.concat([samples, of_cpus]).sort_values(
+        ["scheduled_ns", "node", "feed"], ignore_index=True
+    )
+    evidence.result["node_clocks"].append({**clock, "meter": "rapl"})
+    evidence.result["node_sampling"].append({**sampling, "meter": "rapl"})
+    bundle = Bundle(Path("bundle"), (), evidence.evidence())
+    (table,) = build_course_tables(bundle, make_run_row(500.0, "a"), CONTROL)
+    lines = list_lines(table)
+    assert list(lines) == ["node", "all boards", "cpu by rapl", "board 0", "board 1"]
+    for node, cpus in zip(lines["node"], lines["cpu by rapl"], strict=True):
+        if node["power_w"] is not None:
+            assert cpus["power_w"] == pytest.approx(node["power_w"] / 10, abs=0.2)
+    texts = list_texts(draw_figure(build_course_figure(table, 774), 516))
+    assert "cpu by rapl" in texts
 
 
 @pytest.mark.parametrize("width_pt", [252, 516])
 def test_text_of_the_figure_has_7_to_8_pt(submissions: Submissions, width_pt: int) -> None:
     table = build_table(submissions.add(make_run()))
-    root = Xml.fromstring(draw_figure(build_course_chart(table, width_pt * 1.5), width_pt))
+    root = Xml.fromstring(draw_figure(build_course_figure(table, width_pt * 1.5), width_pt))
     width = float(root.attrib["width"].removesuffix("pt"))
     scale = width / float(root.attrib["viewBox"].split()[2]) / (72 / 72.27)
     sizes = [
@@ -150,7 +175,7 @@ def test_control_runs_of_other_inputs_or_boards_are_refused(
 def test_one_board_without_a_meter_has_one_line_of_power(submissions: Submissions) -> None:
     table = build_table(submissions.add(on_one(make_run(metered=False))), ControlPower())
     assert list(list_lines(table)) == ["board 0"]
-    texts = list_texts(draw_figure(build_course_chart(table, 774), 516))
+    texts = list_texts(draw_figure(build_course_figure(table, 774), 516))
     assert "each board, W" in texts and "all boards, W" not in texts
 
 

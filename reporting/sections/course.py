@@ -1,22 +1,30 @@
-"""The table behind the figure of one run: a row for each step of time and each line."""
+"""The course of one run: power of node and boards, and utilisation, over time. A row is a step of
+time of one line. `bench-report trace` draws it in finer steps than the page."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
-from reporting.quantities import describe_provenance, quantities, quantity
+from reporting.quantities import NODE_SCOPE, describe_provenance, quantities, quantity
 from reporting.report_table import Column, ReportTable, Value
 from reporting.results_model import ResultRow
-from reporting.sections.cells import Cells, hide
+from reporting.sections.cells import Cells, add_facet_columns, hide, make_facet_cells
+from reporting.sections.section import Section
+from reporting.sections.shown_columns import ShownColumns
 from reporting.traces import CONTROL, SCORED
 from rules.bundle import Bundle
 from rules.metrics.energy import MetricsError
 from rules.metrics.node.course import Course, compute_course
+from rules.metrics.node.traces import FeedTrace
 
-NODE, BOARDS, BOARD = "node", "boards", "board"
-"""What a line is of: the node by its meters, all boards together, or one board."""
+NODE, BOARDS, BOARD, PART = "node", "boards", "board", "part"
+"""What a line is of: the node by its meters, all boards together, one board, or what a meter of a
+part of the node reads, such as its processors."""
 MAX_STEPS = 360
+MAX_PAGE_STEPS = 120
+"""On a phone, a step has two or three pixels. The page has a row for each step and line."""
 MIN_STEP_S = 0.2
 """Boards are read every 100 ms."""
 
@@ -24,7 +32,7 @@ COLUMNS = (
     Column("t_s", "start", "s", "number", about="Since the first reading of a board."),
     Column("to_s", "end", "s", "number"),
     Column("line", "line"),
-    Column("of", "of", about="node, all boards together, or one board"),
+    Column("of", "of", about="node, part of it, all boards together, or one board"),
     Column("power_w", "mean power", "W", "number"),
     quantity("utilisation_percent", digits=4),
     Column("epoch", "epoch", "", "count", about="Empty between epochs."),
@@ -46,8 +54,10 @@ class ControlPower:
     node_w: float | None = None
 
 
-def build_course_tables(bundle: Bundle, row: ResultRow, control: ControlPower) -> list[ReportTable]:
-    """The course of a run, a table for each of its nodes.
+def build_course_tables(
+    bundle: Bundle, row: ResultRow, control: ControlPower, max_steps: int = MAX_STEPS
+) -> list[ReportTable]:
+    """The course of a run in at most `max_steps` steps, a table for each of its nodes.
 
     Raises MetricsError if there are too few readings.
     """
@@ -57,19 +67,33 @@ def build_course_tables(bundle: Bundle, row: ResultRow, control: ControlPower) -
         if uuid not in bundle.samples_of:
             raise MetricsError(f"the accelerator {uuid} has no samples")
         nodes.setdefault(node_of[rank], []).append(uuid)
-    return [_build_table(bundle, row, control, node, uuids) for node, uuids in nodes.items()]
+    return [
+        _build_table(bundle, row, control, node, uuids, max_steps) for node, uuids in nodes.items()
+    ]
 
 
 def _build_table(
-    bundle: Bundle, row: ResultRow, control: ControlPower, node: str, uuids: Sequence[str]
+    bundle: Bundle,
+    row: ResultRow,
+    control: ControlPower,
+    node: str,
+    uuids: Sequence[str],
+    max_steps: int,
 ) -> ReportTable:
     system = bundle.system_declaration
     of_record = {meter.id for meter in system.meters_of_record}
-    feeds = [t for t in bundle.feed_traces if t.meter.id in of_record and t.feed.node == node]
+    of_node = [trace for trace in bundle.feed_traces if trace.feed.node == node]
+    feeds = [trace for trace in of_node if trace.meter.id in of_record]
+    part_feeds: dict[str, list[FeedTrace]] = {}
+    for trace in of_node:
+        # A second meter of the whole node shows no part of it.
+        if not trace.meter.covers_nodes:
+            name = f"{trace.meter.scope} by {trace.meter.id}"
+            part_feeds.setdefault(name, []).append(trace)
     samples = {uuid: bundle.samples_of[uuid] for uuid in uuids}
     length_s = max((t.ints("read_ns")[-1] - t.ints("read_ns")[0]) / 1e9 for t in samples.values())
-    steps = int(max(1, min(MAX_STEPS, length_s / MIN_STEP_S)))
-    course = compute_course(samples, feeds, steps)
+    steps = int(max(1, min(max_steps, length_s / MIN_STEP_S)))
+    course = compute_course(samples, feeds, steps, part_feeds)
     rated_w = next((entry.rated_w for entry in system.nodes if entry.name == node), None)
     constants: Cells = {
         "cap_w": bundle.cap_w,
@@ -126,6 +150,8 @@ def _list_lines(course: Course, uuids: Sequence[str]) -> Iterator[list[Cells]]:
     # Of a single board without a node meter, there is one line only.
     if course.node_w is not None or len(uuids) > 1:
         yield _make_line("all boards", BOARDS, course.sum_of_boards_w, nothing)
+    for name, power_w in course.parts_w.items():
+        yield _make_line(name, PART, power_w, nothing)
     for place, uuid in enumerate(uuids):
         utilisation = course.utilisation_percent.get(uuid, nothing)
         yield _make_line(f"board {place}", BOARD, course.boards_w[uuid], utilisation)
@@ -146,3 +172,66 @@ def _make_line(name: str, of: str, power_w: np.ndarray, percent: np.ndarray) -> 
 def _round(value: float, digits: int) -> Value:
     # Not read, so unknown.
     return None if np.isnan(value) else round(value, digits)
+
+
+def build_page_courses(
+    rows: Sequence[ResultRow], id: str, read_bundle: Callable[[Path, str], Bundle]
+) -> Iterator[ReportTable]:
+    """The course of the fastest run with a node meter; without one, of the fastest run on several
+    boards of a node. The trace of a run on one board shows all that is known of it."""
+    row = _select_row(rows)
+    if row is None or row.provenance is None:
+        return
+    bundle = read_bundle(row.provenance.run.path, row.provenance.manifest_sha256)
+    share = row.control
+    # The power of several nodes together is that of no one of them.
+    is_one_node = len(row.provenance.run.system.nodes) == 1
+    control = ControlPower(
+        share.median_w if share else None,
+        share.node_median_w if share and is_one_node else None,
+    )
+    facets = make_facet_cells(row)
+    tables = build_course_tables(bundle, row, control, MAX_PAGE_STEPS)
+    for place, table in enumerate(tables, start=1):
+        # The scope of whole nodes shows the power of the node.
+        scope = {"scope": NODE_SCOPE} if any(cells["of"] == NODE for cells in table.rows) else {}
+        yield replace(
+            table,
+            id=f"{id}-course-{place}",
+            columns=add_facet_columns(*(_hide_on_page(column) for column in table.columns)),
+            rows=tuple({**facets, **cells, **scope} for cells in table.rows),
+        )
+
+
+def _select_row(rows: Sequence[ResultRow]) -> ResultRow | None:
+    candidates = [row for row in rows if row.may_win and row.provenance]
+    metered = [row for row in candidates if row.provenance and row.provenance.run.node]
+    shown = metered or [
+        row for row in candidates if row.provenance and len(row.provenance.run.accelerators) > 1
+    ]
+    return max(shown, key=lambda row: row.items_per_s_per_accelerator.value, default=None)
+
+
+def _hide_on_page(column: Column) -> Column:
+    return hide(column)[0] if column.key in ("to_s", "of", "scored") else column
+
+
+def _list_shown(table: ReportTable) -> dict[str, ShownColumns]:
+    present = {row["of"] for row in table.rows}
+    whole = next(of for of in (NODE, BOARDS, PART, BOARD) if of in present)
+    return {
+        "whole": ShownColumns(("power_w",), only=("of", whole)),
+        "boards": ShownColumns(("power_w",), only=("of", BOARD)),
+        "utilisation": ShownColumns(("utilisation_percent",), only=("of", BOARD)),
+    }
+
+
+SECTION = Section(
+    name="course",
+    place=195,
+    build_of_workload=lambda part: build_page_courses(part.runs, part.id, part.read_bundle),
+    demo_place=195,
+    drawn_by=("course.build_course_charts",),
+    charts=_list_shown,
+    folds_charts=True,
+)

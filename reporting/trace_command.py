@@ -10,8 +10,8 @@ from checker.options import KEYRING, LOCAL, BundlePath
 from checker.terminal import UnavailableError, UnwritableError, describe_unwritable, show_step
 
 if TYPE_CHECKING:
-    from reporting.course.table import ControlPower
     from reporting.results_model import ResultRow
+    from reporting.sections.course import ControlPower
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -102,8 +102,8 @@ def _read_control(
 ) -> "ControlPower":
     """The median power of a control run. Raises ClickException for a run that the power of `row` is
     no share of."""
-    from reporting.course.table import ControlPower
     from reporting.sections.control import is_measure
+    from reporting.sections.course import ControlPower
 
     if path is None:
         return ControlPower()
@@ -128,13 +128,13 @@ def _read_control(
 def _write(
     row: "ResultRow", control: "ControlPower", out: Path, width_pt: Literal[252, 516]
 ) -> list[Path]:
+    from reporting.charts.course import build_course_figure
     from reporting.collect import read_bundle
-    from reporting.course.chart import build_course_chart
-    from reporting.course.table import build_course_tables
     from reporting.papers.figures import PX_PER_PT, write_figures
+    from reporting.sections.course import build_course_tables
 
     assert row.provenance is not None
     bundle = read_bundle(row.provenance.run.path, row.provenance.manifest_sha256)
     tables = build_course_tables(bundle, row, control)
-    charts = [build_course_chart(table, width_pt * PX_PER_PT) for table in tables]
+    charts = [build_course_figure(table, width_pt * PX_PER_PT) for table in tables]
     return write_figures(charts, out, width_pt)

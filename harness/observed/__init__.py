@@ -1,0 +1,1 @@
+"""Jobs that wattmark did not run: a power log and a declaration become a bundle."""

@@ -1,2 +1,0 @@
-"""The course of one run as a figure: power of the node and of each board, and utilisation, over
-time (`bench-report trace`)."""

@@ -1,0 +1,1 @@
+"""Jobs that wattmark did not run: what rules see of their bundles."""

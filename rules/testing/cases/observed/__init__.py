@@ -1,0 +1,1 @@
+"""Mutations for the rules of the family `observed`."""
