@@ -30,9 +30,8 @@ from rules.rule_ids import KEYRING_MISSING
 __all__ = [
     "SigningError",
     "check_keyring",
-    "describe_keyring_line",
+    "describe_next_step",
     "find_place",
-    "find_submissions",
     "make_signatures",
     "prepare_manifest",
     "sign",
@@ -196,11 +195,23 @@ def _describe_unknown(bundle: Path, allowed: Authority, principal: str, key: Pat
     return (
         f"{refusal}, and the keyring in {submissions} lets {known} sign there.\n"
         f"  {principal} signs bundles below {submissions}/{center}/. "
-        f"The keyring needs a line for the key:\n  {describe_keyring_line(principal, key)}"
+        f"The keyring needs a line for the key:\n  {_describe_keyring_line(principal, key)}"
     )
 
 
-def describe_keyring_line(principal: str, key: Path) -> str:
+def describe_next_step(bundle: Path, key: Path, principal: str, lacks_keyring: bool) -> str:
+    """What remains to be done with a signed bundle."""
+    if lacks_keyring:
+        line = _describe_keyring_line(principal, key)
+        return f"whoever runs the round adds this line to keyring/allowed_signers:\n  {line}"
+    submissions = display_path(find_authority(bundle, None, bundle).submissions, [bundle])
+    return (
+        f"bench-check {submissions}; then, by whoever runs the round: bench-check accept "
+        f"{submissions}"
+    )
+
+
+def _describe_keyring_line(principal: str, key: Path) -> str:
     """The line of a keyring for `key`, if its public part lies beside it."""
     public_key = key if key.suffix == ".pub" else key.with_name(f"{key.name}.pub")
     try:
@@ -208,12 +219,6 @@ def describe_keyring_line(principal: str, key: Path) -> str:
     except (OSError, ValueError):
         kind, text = "KEYTYPE", "KEY"
     return f'{principal} namespaces="{SUBMISSION_NAMESPACE},{WITHDRAWAL_NAMESPACE}" {kind} {text}'
-
-
-def find_submissions(bundle: Path) -> Path:
-    """The directory with the keyring that `bundle` lies in, as the user names it. Raises Refused if
-    there is none."""
-    return display_path(find_authority(bundle, None, bundle).submissions, [bundle])
 
 
 def _describe_refusal(bundle: Path, refusal: Refused) -> str:

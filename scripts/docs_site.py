@@ -3,8 +3,7 @@
     python scripts/docs_site.py
 
 The copies have the paths of the repository, so a link between pages leads to the same page on the
-site, in a clone and on a web page of the repository. The schemas are at `schemas/NAME.json`, and
-llms.txt leads to the pages of the site. `make docs` then runs Zensical.
+site, in a clone and on a web page of the repository. `make docs` then runs Zensical.
 """
 
 import re
@@ -56,6 +55,7 @@ def main() -> None:
             copy.write_text(widen_indents(path.read_text("utf-8")), "utf-8")
         else:
             shutil.copy(path, copy)
+    # At an address that no move of a file in the repository changes.
     shutil.copytree(
         SCHEMAS,
         PAGES / "schemas",

@@ -8,9 +8,8 @@ from checker.find import find_places
 from harness.sign import (
     SigningError,
     check_keyring,
-    describe_keyring_line,
+    describe_next_step,
     find_place,
-    find_submissions,
     make_signatures,
     prepare_manifest,
     write_signatures,
@@ -88,17 +87,5 @@ def sign(bundle: Path, key: Path, principal: str) -> Signed:
         request=request,
         not_compared=reason or "",
         place=str(find_place(bundle, principal)),
-        next=_describe_next_step(bundle, key, principal, bool(reason)),
-    )
-
-
-def _describe_next_step(bundle: Path, key: Path, principal: str, lacks_keyring: bool) -> str:
-    """What remains to be done with a signed bundle."""
-    if lacks_keyring:
-        line = describe_keyring_line(principal, key)
-        return f"whoever runs the round adds this line to keyring/allowed_signers:\n  {line}"
-    submissions = find_submissions(bundle)
-    return (
-        f"bench-check {submissions}; then, by whoever runs the round: bench-check accept "
-        f"{submissions}"
+        next=describe_next_step(bundle, key, principal, bool(reason)),
     )

@@ -1,4 +1,4 @@
-"""Files and functions stay short enough to be read at once."""
+"""Files and functions stay short enough to be read at once, and test files have names of their own."""
 
 import ast
 from collections.abc import Iterator
@@ -30,3 +30,9 @@ def test_no_function_is_longer_than_the_limit() -> None:
     }
     assert len(lines) > 3000
     assert {name: n for name, n in lines.items() if n > MAX_FUNCTION_LINES} == {}
+
+
+def test_names_of_test_files_are_unique() -> None:
+    """pytest imports them by their names alone."""
+    names = [path.name for path in (ROOT / "tests").rglob("test_*.py")]
+    assert sorted(names) == sorted(set(names))

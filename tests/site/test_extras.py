@@ -1,0 +1,84 @@
+"""Each extra is installed from the wheel into an environment of its own, and what it brings can be
+imported there."""
+
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+MODULES = {
+    "vision": "torch torchvision timm",
+    "diffusion": "torch diffusers transformers",
+    "litgpt": "torch litgpt torchao",
+    "nvidia": "pynvml",
+    "amd": "amdsmi",
+    "meters": "gufo.snmp pyvisa_py yaml",
+    "hdf5": "h5py",
+    "report": "altair vl_convert",
+    "monitoring": "prometheus_client",
+    "publish": "mlcroissant rocrate",
+    "docs": "material mkdocstrings",
+}
+LEFT_OUT = {
+    "sglang": "pins a CUDA build of torch, and kernels of gigabytes that no CPU runs",
+    "dev": "is the environment of these tests",
+    "site": "is the environment of these tests",
+}
+CONSTRAINTS = {"diffusion": "diffusion", "litgpt": "litgpt"}
+"""By an extra, the stack whose tested versions it takes; those of `vision` otherwise."""
+NOT_IMPORTABLE = {
+    "amdsmi": "it loads a library of ROCm",
+    "torchvision": "an index may have it for CUDA only, which a CPU build of torch does not load",
+}
+"""What is looked for and not imported, and why."""
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of this tree."""
+    directory = tmp_path_factory.mktemp("wheel")
+    run_pip(Path(sys.executable), "wheel", "--no-deps", "--wheel-dir", directory, ROOT)
+    (path,) = directory.glob("*.whl")
+    return path
+
+
+def run_python(python: Path, *arguments: str | Path) -> "subprocess.CompletedProcess[str]":
+    """Run another Python without what the tests have on their path."""
+    hidden = ("PYTHONPATH", "VIRTUAL_ENV")
+    variables = {name: value for name, value in os.environ.items() if name not in hidden}
+    return subprocess.run(
+        [python, *arguments], env=variables, capture_output=True, text=True, check=False
+    )
+
+
+def run_pip(python: Path, *arguments: str | Path) -> None:
+    """Run pip. Skips the test where the index lacks a package."""
+    process = run_python(python, "-m", "pip", "--quiet", *arguments)
+    if "No matching distribution found for" in process.stderr:
+        pytest.skip(process.stderr.strip().splitlines()[-1])
+    assert process.returncode == 0, process.stderr
+
+
+def test_every_extra_is_tested_or_left_out_for_a_reason() -> None:
+    assert set(EXTRAS) == {*MODULES, *LEFT_OUT}
+
+
+@pytest.mark.parametrize("extra", MODULES)
+def test_extra_is_installed_from_the_wheel(wheel: Path, tmp_path: Path, extra: str) -> None:
+    assert run_python(Path(sys.executable), "-m", "venv", tmp_path / "venv").returncode == 0
+    python = tmp_path / "venv/bin/python"
+    pins = ROOT / f"constraints/{CONSTRAINTS.get(extra, 'vision')}-cpu.txt"
+    run_pip(python, "install", "--no-compile", "--constraint", pins, f"{wheel}[{extra}]")
+    for module in MODULES[extra].split():
+        script = f"import {module}"
+        if module in NOT_IMPORTABLE:
+            script = f"import importlib.util as util; assert util.find_spec({module!r})"
+        process = run_python(python, "-c", script)
+        assert process.returncode == 0, process.stderr
+    help_text = run_python(python, "-m", "checker", "--help")
+    assert help_text.returncode == 0, help_text.stderr
