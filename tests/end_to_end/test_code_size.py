@@ -1,4 +1,4 @@
-"""Files and functions stay short enough to be read at once, and test files have names of their own."""
+"""Files and functions stay short enough to be read at once. Test files have names of their own."""
 
 import ast
 from collections.abc import Iterator
