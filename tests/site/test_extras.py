@@ -13,8 +13,6 @@ ROOT = Path(__file__).parents[2]
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 MODULES = {
     "vision": "torch torchvision timm",
-    "diffusion": "torch diffusers transformers",
-    "litgpt": "torch litgpt torchao",
     "nvidia": "pynvml",
     "amd": "amdsmi",
     "meters": "gufo.snmp pyvisa_py yaml",
@@ -25,17 +23,21 @@ MODULES = {
     "docs": "material mkdocstrings",
 }
 LEFT_OUT = {
+    "diffusion": "`make test-diffusion` installs it into an environment of its own",
+    "litgpt": "`make test-litgpt` installs it into an environment of its own",
     "sglang": "pins a CUDA build of torch, and kernels of gigabytes that no CPU runs",
     "dev": "is the environment of these tests",
     "site": "is the environment of these tests",
 }
-CONSTRAINTS = {"diffusion": "diffusion", "litgpt": "litgpt"}
-"""By an extra, the stack whose tested versions it takes; those of `vision` otherwise."""
-NOT_IMPORTABLE = {
-    "amdsmi": "it loads a library of ROCm",
-    "torchvision": "an index may have it for CUDA only, which a CPU build of torch does not load",
+PINS = ROOT / "constraints/vision-cpu.txt"
+IMPORTS = {
+    # It loads a library of ROCm.
+    "amdsmi": "import importlib.util as util; assert util.find_spec('amdsmi')",
+    # An index may have torchvision for CUDA only, which a CPU build of torch does not load.
+    "torchvision": "import importlib.util as util; assert util.find_spec('torchvision')",
+    "timm": "from reference.torchvision_shim import import_timm; import_timm()",
 }
-"""What is looked for and not imported, and why."""
+"""How a module is looked for that is not simply imported."""
 
 
 @pytest.fixture(scope="session")
@@ -72,13 +74,9 @@ def test_every_extra_is_tested_or_left_out_for_a_reason() -> None:
 def test_extra_is_installed_from_the_wheel(wheel: Path, tmp_path: Path, extra: str) -> None:
     assert run_python(Path(sys.executable), "-m", "venv", tmp_path / "venv").returncode == 0
     python = tmp_path / "venv/bin/python"
-    pins = ROOT / f"constraints/{CONSTRAINTS.get(extra, 'vision')}-cpu.txt"
-    run_pip(python, "install", "--no-compile", "--constraint", pins, f"{wheel}[{extra}]")
+    run_pip(python, "install", "--no-compile", "--constraint", PINS, f"{wheel}[{extra}]")
     for module in MODULES[extra].split():
-        script = f"import {module}"
-        if module in NOT_IMPORTABLE:
-            script = f"import importlib.util as util; assert util.find_spec({module!r})"
-        process = run_python(python, "-c", script)
+        process = run_python(python, "-c", IMPORTS.get(module, f"import {module}"))
         assert process.returncode == 0, process.stderr
     help_text = run_python(python, "-m", "checker", "--help")
     assert help_text.returncode == 0, help_text.stderr
