@@ -13,9 +13,9 @@ from checker.judging.bundle_judge import (
     JudgeOptions,
     judge_bundles,
     judge_problems,
-    judge_published,
     unpack,
 )
+from checker.judging.published import judge_published
 from checker.judging.reproductions import add_reproductions
 from checker.judging.round_rules import add_round_findings
 from checker.judging.verdict_cache import VerdictCache
@@ -126,9 +126,7 @@ def _verify_tenth(cache: VerdictCache, paths: Sequence[Path]) -> VerdictCache:
 
 
 def _judge_targets(targets: Sequence[_Target], options: JudgeOptions) -> list[JudgedBundle]:
-    published = [
-        JudgedBundle(judge_published(t.path, options.cache)) for t in targets if t.is_published
-    ]
+    published = [judge_published(t.path, options.cache) for t in targets if t.is_published]
     bundles = {target.path: target.root for target in targets if not target.is_published}
     return published + judge_bundles(bundles, options)
 

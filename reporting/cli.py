@@ -168,7 +168,7 @@ def main(
     from checker.output import OutputError
     from checker.selection import refuse_keyring
     from reporting.charts import ChartError
-    from reporting.charts.drawing import open_drawing, start_server
+    from reporting.charts.drawing import open_chart_cache, open_drawing
     from reporting.collect import EvidenceChangedError, NothingFoundError
     from reporting.foreign.declaration import ForeignError
     from reporting.foreign.evidence import collect_foreign
@@ -178,15 +178,15 @@ def main(
     _refuse_without_page(out, parquet or archive, tables or figures or since)
     try:
         # Fail before the check, which may take minutes.
-        with open_drawing() as drawing, _name_unwritable(out):
+        with open_drawing(open_chart_cache()) as drawing, _name_unwritable(out):
             data_exports = _prepare_outputs(out, parquet, archive, paths, local)
             foreign = collect_foreign(audit) if audit else None
             show_step("checking the bundles" if since is None else "checking the earlier round")
             earlier = None if since is None else collect_earlier(since, paths, keyring, local)
             show_step("checking the bundles")
             # The server starts when this process works alone, and not while all cores check.
-            after_bundles = start_server if out else None
-            collected = _collect(paths, published, foreign, keyring, local, after_bundles)
+            start_server = drawing.start_server if out else None
+            collected = _collect(paths, published, foreign, keyring, local, start_server)
             exports = Exports(tables, figures, 252 if width == "252" else 516)
             lines = _write_files(collected, earlier, out, exports, drawing) if out else []
         lines += _write_data(collected, data_exports)
@@ -211,10 +211,14 @@ def _collect(
     after_bundles: Callable[[], None] | None,
 ) -> "Collected":
     """What the report shows. Raises NothingFoundError and checker.CheckerError."""
+    import reporting
+    from checker.judging.verdict_cache import open_cache
     from reporting.collect import collect, list_shipped_figures
 
     shipped = list_shipped_figures(paths) if published else []
-    return replace(collect([*paths, *shipped], keyring, local, after_bundles), foreign=foreign)
+    cache = open_cache(lambda line: click.echo(f"bench-report: {line}", err=True), reporting)
+    collected = collect([*paths, *shipped], keyring, local, after_bundles, cache)
+    return replace(collected, foreign=foreign)
 
 
 def _refuse_without_page(
@@ -391,7 +395,3 @@ def _count_results(collected: "Collected") -> str:
     return (
         f"{judged}, {failed} failed, {withdrawn} withdrawn, {published} published figures{foreign}"
     )
-
-
-if __name__ == "__main__":
-    start()

@@ -23,6 +23,7 @@ from support.rounds.verdict_cache import cache as cache
 from support.rounds.verdicts import add_altered_bundle, render, run_bench_check
 
 from checker import CheckerError
+from checker.command_line.user_cache import KEPT_VERSIONS
 from checker.engine import judge_all
 from checker.formats import FORMATS
 from checker.judging import verdict_cache
@@ -263,7 +264,7 @@ def test_other_code_has_another_cache(
         assert open_cache(pytest.fail) is not None
     kept = list(cache.directory.parent.iterdir())
     # The first version is gone.
-    assert len(hashes) == len(kept) == verdict_cache.KEPT_VERSIONS
+    assert len(hashes) == len(kept) == KEPT_VERSIONS
     assert cache.directory not in kept
 
 
