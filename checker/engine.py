@@ -3,6 +3,7 @@
 import random
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -101,7 +102,8 @@ def judge_all(
     )
     # Rules across bundles need all summaries, so this waits for the last bundle.
     judged = [unpack(item) for item in watch(results, len(targets))]
-    verdicts += add_reproductions(judged, list(add_round_findings(judged)))
+    with cache.remember_comparisons() if cache else nullcontext():
+        verdicts += add_reproductions(judged, list(add_round_findings(judged)))
     trusts = [item.trust for item in judged]
     if signed:
         round_problems = (

@@ -92,6 +92,20 @@ class Collected:
         """The bundles of studies that passed."""
         return [s.origin for s in self.studies if isinstance(s.origin, BundleOrigin)]
 
+    def describe(self) -> str:
+        """Such as `77 passed, 1 failed, 0 withdrawn, 95 published figures`."""
+        runs = sum(row.provenance is not None for row in self.rows)
+        published = len(self.rows) - runs
+        passed = runs + len(self.study_bundles)
+        failed, withdrawn = len(self.rejected), len(self.withdrawn)
+        label = self.local_label
+        judged = f"{label}: {passed} without errors" if label else f"{passed} passed"
+        foreign = f", {len(self.foreign.rows)} audited rows" if self.foreign else ""
+        return (
+            f"{judged}, {failed} failed, {withdrawn} withdrawn, "
+            f"{published} published figures{foreign}"
+        )
+
     def list_passed_findings(self) -> list[Sequence[Finding]]:
         """The findings of each bundle that passed, of runs and then of studies."""
         runs = (row.provenance.findings for row in self.rows if row.provenance)

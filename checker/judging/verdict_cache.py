@@ -2,6 +2,7 @@
 time.
 
 A cache says nothing about trust: signatures, LOG, waivers and rules across bundles are judged anew.
+These rules take from it what depends on the readings of two runs alone.
 Each entry is a file of this user, named after the path of its bundle, in a directory named after
 the code that judged it. It counts for a bundle whose files are unchanged, or have equal content.
 """
@@ -11,8 +12,8 @@ import os
 import secrets
 import sys
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
@@ -31,6 +32,7 @@ from checker.command_line.user_cache import (
 from checker.judging.judgement import Judgement, decode_judgement, encode_judgement
 from rules.bundle_format.files import Files, read_files
 from rules.bundle_format.records import EVIDENCE_FILES, KINDS_OF_BUNDLES, SIGNATURE_DIR
+from rules.copies import noise
 from rules.registry import rules_by_id
 
 SETTLED_S = 2.0
@@ -43,6 +45,8 @@ _LIBRARIES = (
 """Packages on which a judgement depends, and those of a page."""
 _MAIN_FILES = frozenset(kind.main_file for kind in KINDS_OF_BUNDLES)
 _MAX_FILES = 64
+_COMPARISONS_FILE = "comparisons"
+_MAX_COMPARISONS = 50_000
 _KEPT_SUFFIX = ".kept"
 
 Stamp = list[list[object]]
@@ -164,6 +168,26 @@ class VerdictCache:
         # What is kept may name the bundle as the user did.
         return json.dumps([self.keeper, str(bundle), sorted(hashes.items())]).encode()
 
+    @contextmanager
+    def remember_comparisons(self) -> Iterator[None]:
+        """Let the rules across bundles take from an earlier check what depends on the readings of
+        two runs alone. Raises CheckerError if the cache says otherwise."""
+        path = self.directory / _COMPARISONS_FILE
+        content = read_entry(path)
+        known = {
+            key: tuple((lag, is_reversed) for lag, is_reversed in alignments)
+            for key, alignments in (json.loads(content) if content else {}).items()
+        }
+        noise.compared.clear()
+        if not self.verified:
+            noise.compared.update(known)
+        yield
+        if any(known.get(key, found) != found for key, found in noise.compared.items()):
+            raise CheckerError(f"{path}: the cache has other comparisons; remove and report it")
+        if noise.compared.keys() - known.keys():
+            newest = list(noise.compared.items())[-_MAX_COMPARISONS:]
+            write_entry(path, json.dumps(dict(newest)).encode())
+
     def _find(self, bundle: Path) -> Entry | None:
         """The entry of the bundle in a directory; None without one, or if it is damaged."""
         try:
@@ -183,14 +207,13 @@ class VerdictCache:
         return self.directory / sha256(os.fsencode(bundle.absolute())).hexdigest()[:32]
 
 
-def open_cache(warn: Callable[[str], object], *packages: ModuleType) -> VerdictCache | None:
+def open_cache(warn: Callable[[str], object], keeper: str = "") -> VerdictCache | None:
     """The cache of this user for this version of the code. None where it cannot be used; `warn` is
-    called if that is because somebody else may write it. `packages` have the code that decides what
-    is kept of a bundle."""
+    called if that is because somebody else may write it. `keeper` is the hash of the code that
+    decides what is kept of a bundle."""
     try:
         if directory := open_directory("verdicts", hash_code()):
-            code = hash_code(*packages) if packages else ""
-            return VerdictCache(directory, _read_salt(directory / _SALT_FILE), code)
+            return VerdictCache(directory, _read_salt(directory / _SALT_FILE), keeper)
     except UnsafeError as error:
         warn(f"{error}")
     except (OSError, ValueError):

@@ -10,7 +10,6 @@ from multiprocessing import forkserver, get_context, resource_tracker
 from pathlib import Path
 from typing import TypeVar
 
-import reporting
 from checker.command_line.user_cache import (
     UnsafeError,
     open_directory,
@@ -19,18 +18,22 @@ from checker.command_line.user_cache import (
     write_entry,
 )
 from checker.judging.cpu import count_cores
-from checker.judging.verdict_cache import hash_code
 from checker.judging.workers import block_sigint
 from checker.terminal import show_step
 from reporting.charts import build_charts, require_renderer
 from reporting.charts.chart import Chart, DrawnChart
 from reporting.report_table import ReportTable, to_record
+from reporting.sections import find_section
 from reporting.sentences.charts import ChartText
 
 _T = TypeVar("_T")
 _SCRIPTS = "scripts"
 _KEPT_ENTRIES = 1000
 """So many entries are kept. A page has about a hundred."""
+
+
+_FEW_TABLES = 8
+"""So many are drawn at once: starting other processes takes longer."""
 
 
 class Drawing:
@@ -73,18 +76,26 @@ class Drawing:
         texts: Mapping[str, Mapping[str, ChartText]] | None = None,
     ) -> None:
         """Begin to draw the charts of the tables. `texts` has the generated titles and alternative
-        texts by the ids of table and chart."""
+        texts by the ids of table and chart. Raises ChartError without the extra `report`."""
+        missing = []
         for table in tables:
-            own_texts = (texts or {}).get(table.id)
-            name = _name_entry(table, own_texts)
-            if content := self._read(name):
+            section, own_texts = find_section(table), (texts or {}).get(table.id)
+            if section is None or not section.drawn_by:
+                self._charts[table.id] = _finish([])
+            elif content := self._read(_name_entry(table, own_texts)):
                 self._charts[table.id] = _finish(_decode(content, table))
-                continue
-            # Each picture is drawn alone, so the result does not depend on the number of processes.
-            with block_sigint():
-                drawn = self._pool.submit(_draw_table, table, own_texts)
+            else:
+                missing.append((table, own_texts))
+        for table, own_texts in missing:
+            if len(missing) > _FEW_TABLES:
+                # Each picture is drawn alone, so the result does not depend on the number of
+                # processes.
+                with block_sigint():
+                    drawn = self._pool.submit(_draw_table, table, own_texts)
+            else:
+                drawn = _finish(_draw_table(table, own_texts))
             self._charts[table.id] = drawn
-            self._keep(name, drawn, _encode)
+            self._keep(_name_entry(table, own_texts), drawn, _encode)
 
     def _read(self, name: str) -> bytes | None:
         return read_entry(self._cache / name) if self._cache else None
@@ -114,10 +125,11 @@ class Drawing:
         return charts_by_table
 
 
-def open_chart_cache() -> Path | None:
-    """The directory of what this version of the code has drawn; None where there can be none."""
+def open_chart_cache(code: str) -> Path | None:
+    """The directory of what the code with the hash `code` has drawn; None where there can be
+    none."""
     try:
-        return open_directory("charts", hash_code(reporting))
+        return open_directory("charts", code)
     except UnsafeError:
         return None  # The cache of verdicts, beside it, warns.
 

@@ -12,11 +12,11 @@ from support.report.chart_tables import CHART_TABLES
 from support.report.drawing import InThisProcess
 from support.rounds.verdict_cache import cache as cache
 
-import reporting
 from checker import engine
 from checker.judging import bundle_judge
 from checker.judging.kept import pack, unpack_kept
 from checker.judging.verdict_cache import VerdictCache, open_cache
+from reporting.charts import drawing
 from reporting.charts.drawing import Drawing, open_chart_cache
 from reporting.collect import Collected, collect
 from rules.studies.results import Setup
@@ -28,7 +28,7 @@ class NoProcesses(Executor):
 
 
 def collect_again(submissions: Submissions) -> Collected:
-    return collect([submissions.root], cache=open_cache(pytest.fail, reporting))
+    return collect([submissions.root], cache=open_cache(pytest.fail, "code"))
 
 
 def test_a_second_report_reads_no_evidence(
@@ -43,7 +43,7 @@ def test_a_second_report_reads_no_evidence(
         assert collect_again(submissions) == expected
         # What is kept names the bundle as the user did.
         patch.chdir(submissions.root.parent)
-        failed = collect([Path(submissions.root.name)], cache=open_cache(pytest.fail, reporting))
+        failed = collect([Path(submissions.root.name)], cache=open_cache(pytest.fail, "code"))
         assert not failed.rows
 
 
@@ -60,13 +60,16 @@ def test_a_changed_or_unsigned_bundle_gives_no_kept_figures(
     assert not collect_again(submissions).rows
 
 
-def test_charts_of_unchanged_tables_are_not_drawn_again(cache: VerdictCache) -> None:
-    directory = open_chart_cache()
+def test_charts_of_unchanged_tables_are_not_drawn_again(
+    cache: VerdictCache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = open_chart_cache("code")
     assert directory
     table, other = CHART_TABLES[:2]
     first = Drawing(InThisProcess(), directory)
     first.load_scripts()
     first.start([table])
+    monkeypatch.setattr(drawing, "_FEW_TABLES", 0)
     second = Drawing(NoProcesses(), directory)
     second.load_scripts()
     second.start([table])
@@ -79,7 +82,7 @@ def test_charts_of_unchanged_tables_are_not_drawn_again(cache: VerdictCache) -> 
     with pytest.raises(AssertionError):
         second.start([table])
     directory.chmod(0o770)
-    assert open_chart_cache() is None
+    assert open_chart_cache("code") is None
 
 
 def test_only_classes_of_the_project_are_read() -> None:
