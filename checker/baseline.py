@@ -4,6 +4,7 @@ import hashlib
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import click
@@ -42,7 +43,12 @@ class BaselineLine:
 def bundle_key(path: Path) -> str:
     """The name of a bundle, CENTER/SYSTEM/RUN. It does not depend on where the submissions lie, nor
     on the working directory."""
-    return printable("/".join(Path(os.path.normpath(path.absolute())).parts[-3:]))
+    return _name_last_parts(os.path.normpath(path.absolute()))
+
+
+@lru_cache(maxsize=1024)
+def _name_last_parts(path: str) -> str:
+    return printable("/".join(Path(path).parts[-3:]))
 
 
 def compute_fingerprint(verdict: Verdict, finding: Finding) -> str:

@@ -22,7 +22,8 @@ _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 def check_names(place: str) -> None:
     """Check that the path `place` below `submissions/` can be written into a manifest and the LOG.
     Raises Refused."""
-    unsafe = next((c for c in place if c == "\\" or _is_invisible(c)), "")
+    is_plain = place.isascii() and place.isprintable() and "\\" not in place
+    unsafe = "" if is_plain else next((c for c in place if c == "\\" or _is_invisible(c)), "")
     # Python reads a byte of a path that is not UTF-8 as a surrogate.
     if "\udc80" <= unsafe <= "\udcff":
         observed = f"{shorten(place)}, which is not UTF-8"

@@ -3,6 +3,7 @@
 import random
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -13,9 +14,9 @@ from checker.judging.bundle_judge import (
     JudgeOptions,
     judge_bundles,
     judge_problems,
-    judge_published,
     unpack,
 )
+from checker.judging.published import judge_published
 from checker.judging.reproductions import add_reproductions
 from checker.judging.round_rules import add_round_findings
 from checker.judging.verdict_cache import VerdictCache
@@ -101,7 +102,8 @@ def judge_all(
     )
     # Rules across bundles need all summaries, so this waits for the last bundle.
     judged = [unpack(item) for item in watch(results, len(targets))]
-    verdicts += add_reproductions(judged, list(add_round_findings(judged)))
+    with cache.remember_comparisons() if cache else nullcontext():
+        verdicts += add_reproductions(judged, list(add_round_findings(judged)))
     trusts = [item.trust for item in judged]
     if signed:
         round_problems = (
@@ -126,9 +128,7 @@ def _verify_tenth(cache: VerdictCache, paths: Sequence[Path]) -> VerdictCache:
 
 
 def _judge_targets(targets: Sequence[_Target], options: JudgeOptions) -> list[JudgedBundle]:
-    published = [
-        JudgedBundle(judge_published(t.path, options.cache)) for t in targets if t.is_published
-    ]
+    published = [judge_published(t.path, options.cache) for t in targets if t.is_published]
     bundles = {target.path: target.root for target in targets if not target.is_published}
     return published + judge_bundles(bundles, options)
 

@@ -1,6 +1,7 @@
 """Make text from bundles safe to print: names and values come from strangers."""
 
 import re
+from functools import lru_cache
 from typing import Any
 
 INVISIBLE_LETTERS = re.compile(
@@ -22,10 +23,11 @@ def printable(text: str) -> str:
     return escape_all_but(text, frozenset())
 
 
+@lru_cache(maxsize=2**15)
 def escape_all_but(text: str, kept: frozenset[str]) -> str:
     """`text` with every character escaped that is not visible and not `kept`."""
-    # The usual case, without a copy.
-    if text.isprintable() and not INVISIBLE_LETTERS.search(text):
+    # The usual case, without a copy. Tables repeat most of their other texts.
+    if text.isprintable() and (text.isascii() or not INVISIBLE_LETTERS.search(text)):
         return text
     return "".join(
         c if c in kept or is_visible(c) else c.encode("unicode-escape").decode() for c in text

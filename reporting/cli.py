@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NoReturn
 
@@ -164,29 +165,35 @@ def main(
     that fail the check are listed with their findings but without their figures, and the exit code
     is then 1.
     """
+    import reporting
     from checker import CheckerError
+    from checker.judging.verdict_cache import hash_code
     from checker.output import OutputError
     from checker.selection import refuse_keyring
     from reporting.charts import ChartError
-    from reporting.charts.drawing import open_drawing, start_server
+    from reporting.charts.drawing import open_chart_cache, open_drawing
     from reporting.collect import EvidenceChangedError, NothingFoundError
     from reporting.foreign.declaration import ForeignError
     from reporting.foreign.evidence import collect_foreign
+    from reporting.html.document import keep_compiled
     from reporting.rounds.earlier import EarlierRoundError, collect_earlier
 
     refuse_keyring(keyring, local)
     _refuse_without_page(out, parquet or archive, tables or figures or since)
+    code = hash_code(reporting)
+    if chart_cache := open_chart_cache(code):
+        keep_compiled(chart_cache)
     try:
         # Fail before the check, which may take minutes.
-        with open_drawing() as drawing, _name_unwritable(out):
+        with open_drawing(chart_cache) as drawing, _name_unwritable(out):
             data_exports = _prepare_outputs(out, parquet, archive, paths, local)
             foreign = collect_foreign(audit) if audit else None
             show_step("checking the bundles" if since is None else "checking the earlier round")
             earlier = None if since is None else collect_earlier(since, paths, keyring, local)
             show_step("checking the bundles")
             # The server starts when this process works alone, and not while all cores check.
-            after_bundles = start_server if out else None
-            collected = _collect(paths, published, foreign, keyring, local, after_bundles)
+            start_server = drawing.start_server if out else None
+            collected = _collect(paths, published, foreign, keyring, local, start_server, code)
             exports = Exports(tables, figures, 252 if width == "252" else 516)
             lines = _write_files(collected, earlier, out, exports, drawing) if out else []
         lines += _write_data(collected, data_exports)
@@ -209,12 +216,17 @@ def _collect(
     keyring: Path | None,
     local: bool,
     after_bundles: Callable[[], None] | None,
+    code: str,
 ) -> "Collected":
-    """What the report shows. Raises NothingFoundError and checker.CheckerError."""
+    """What the report shows. `code` is the hash of the code that decides what is kept of a bundle.
+    Raises NothingFoundError and checker.CheckerError."""
+    from checker.judging.verdict_cache import open_cache
     from reporting.collect import collect, list_shipped_figures
 
     shipped = list_shipped_figures(paths) if published else []
-    return replace(collect([*paths, *shipped], keyring, local, after_bundles), foreign=foreign)
+    cache = open_cache(lambda line: click.echo(f"bench-report: {line}", err=True), code)
+    collected = collect([*paths, *shipped], keyring, local, after_bundles, cache)
+    return replace(collected, foreign=foreign)
 
 
 def _refuse_without_page(
@@ -305,7 +317,7 @@ def _write_files(
     from reporting.trends.page import build_trends_page, describe_trends, render_trends_page
 
     now = datetime.now(UTC)
-    lines = [f"{out}: {_count_results(collected)}"]
+    lines = [f"{out}: {collected.describe()}"]
     show_step("drawing the page")
     drawing.load_scripts()
     page = build_page(collected, out, earlier)
@@ -315,8 +327,8 @@ def _write_files(
     if study_page is not None:
         drawing.start(study_page.drawn_tables)
     trends_page = build_trends_page(collected, out)
-    documents: dict[str, tuple[Json, Sequence[ReportTable]]] = {
-        "report.json": (describe_report(page, now), page.tables)
+    documents: dict[str, tuple[Callable[[], Json], Sequence[ReportTable]]] = {
+        "report.json": (partial(describe_report, page, now), page.tables)
     }
     # The pages are written first: tables and figures are extra.
     with _name_unwritable(out):
@@ -326,25 +338,28 @@ def _write_files(
             write_output(name_study_page(out), html, MARK)
             lines.append(f"{name_study_page(out)}: {study_page.describe()}")
             study_tables = tuple(study_page.tables.values())
-            documents["image-inference.json"] = (describe_studies(study_page, now), study_tables)
+            documents["image-inference.json"] = (
+                partial(describe_studies, study_page, now),
+                study_tables,
+            )
         if trends_page is not None:
             html = render_trends_page(trends_page, out, now)
             write_output(name_trends_page(out), html, MARK)
             lines.append(f"{name_trends_page(out)}: {trends_page.describe()}")
             trends_tables = tuple(trends_page.tables.values())
-            documents["trends.json"] = (describe_trends(trends_page, now), trends_tables)
+            documents["trends.json"] = (partial(describe_trends, trends_page, now), trends_tables)
     _write_exports(collected, documents, page.sentences.chart_texts, exports)
     return lines
 
 
 def _write_exports(
     collected: "Collected",
-    documents: "Mapping[str, tuple[Json, Sequence[ReportTable]]]",
+    documents: "Mapping[str, tuple[Callable[[], Json], Sequence[ReportTable]]]",
     chart_texts: "Mapping[str, Mapping[str, ChartText]]",
     exports: Exports,
 ) -> None:
-    """Write tables and figures. `documents` are the JSON documents of the pages and their tables by
-    the name of their file, `chart_texts` the texts of the charts of each table. Raises ChartError
+    """Write tables and figures. `documents` are what describes the pages and their tables by the
+    name of their file, `chart_texts` the texts of the charts of each table. Raises ChartError
     and UnwritableError."""
     tables = [table for _, page_tables in documents.values() for table in page_tables]
     charts = []
@@ -363,8 +378,8 @@ def _write_exports(
 
         show_step("writing the tables")
         with _name_unwritable(exports.tables):
-            for name, (document, page_tables) in documents.items():
-                write_tables(page_tables, document, exports.tables / name)
+            for name, (describe, page_tables) in documents.items():
+                write_tables(page_tables, describe(), exports.tables / name)
             bibliography = Bibliography.from_publications(list_publications(collected))
             write_latex(
                 tables, charts, bibliography, exports.tables, exports.figures, exports.width
@@ -378,19 +393,6 @@ def _name_unwritable(target: Path | None) -> Iterator[None]:
         yield
     except OSError as error:
         raise UnwritableError(describe_unwritable(error, target)) from None
-
-
-def _count_results(collected: "Collected") -> str:
-    runs = sum(row.provenance is not None for row in collected.rows)
-    published = len(collected.rows) - runs
-    passed = runs + len(collected.study_bundles) + len(collected.observed)
-    failed, withdrawn = len(collected.rejected), len(collected.withdrawn)
-    label = collected.local_label
-    judged = f"{label}: {passed} without errors" if label else f"{passed} passed"
-    foreign = f", {len(collected.foreign.rows)} audited rows" if collected.foreign else ""
-    return (
-        f"{judged}, {failed} failed, {withdrawn} withdrawn, {published} published figures{foreign}"
-    )
 
 
 if __name__ == "__main__":

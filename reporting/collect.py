@@ -9,6 +9,7 @@ from pathlib import Path
 from checker.engine import judge_all
 from checker.find import PUBLISHED_DIR, find_places
 from checker.judging.bundle_judge import JudgedBundle
+from checker.judging.verdict_cache import VerdictCache
 from checker.listing import Listing, list_verdicts
 from checker.trust.manifest import find_manifest_problems
 from checker.verdict import NON_BUNDLE_STANDINGS, Verdict
@@ -100,6 +101,20 @@ class Collected:
         """The bundles of studies that passed."""
         return [s.origin for s in self.studies if isinstance(s.origin, BundleOrigin)]
 
+    def describe(self) -> str:
+        """Such as `77 passed, 1 failed, 0 withdrawn, 95 published figures`."""
+        runs = sum(row.provenance is not None for row in self.rows)
+        published = len(self.rows) - runs
+        passed = runs + len(self.study_bundles) + len(self.observed)
+        failed, withdrawn = len(self.rejected), len(self.withdrawn)
+        label = self.local_label
+        judged = f"{label}: {passed} without errors" if label else f"{passed} passed"
+        foreign = f", {len(self.foreign.rows)} audited rows" if self.foreign else ""
+        return (
+            f"{judged}, {failed} failed, {withdrawn} withdrawn, "
+            f"{published} published figures{foreign}"
+        )
+
     def list_passed_findings(self) -> list[Sequence[Finding]]:
         """The findings of each bundle that passed, of runs and then of studies."""
         runs = (row.provenance.findings for row in self.rows if row.provenance)
@@ -117,11 +132,12 @@ def collect(
     keyring: Path | None = None,
     local: bool = False,
     after_bundles: Callable[[], None] | None = None,
+    cache: VerdictCache | None = None,
 ) -> Collected:
     """Check everything below `paths`. Bundles that pass give rows; those that failed or were
     withdrawn are kept apart and give none. With `local`, nothing but the evidence is judged.
     `after_bundles` is called when all bundles are judged, before they are compared: this process
-    then works alone.
+    then works alone. `cache` has what earlier reports found and kept.
 
     Raises NothingFoundError for a path with nothing to check, and checker.CheckerError if
     signatures cannot be verified at all.
@@ -140,7 +156,9 @@ def collect(
             after_bundles()
 
     # Keep summaries only: the raw tables of a thousand bundles do not fit into memory.
-    verdicts = judge_all(paths, keyring, signed=not local, watch=watch, keep=_summarize).verdicts
+    verdicts = judge_all(
+        paths, keyring, signed=not local, watch=watch, keep=_summarize, cache=cache
+    ).verdicts
     passed = [v for v in verdicts if v.status == "pass"]
     # Only what passed is shown. A rejected figure must not appear beside accepted ones.
     papers = [Paper.from_document(v.kept) for v in passed if isinstance(v.kept, dict)]

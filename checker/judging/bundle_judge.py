@@ -11,22 +11,18 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from checker import CheckerError
+from checker.command_line.config import find_cache_directory
 from checker.judging.judgement import Judgement, decode_summary
+from checker.judging.kept import pack, unpack_kept
 from checker.judging.rule_choice import count_rules_on_evidence, name_kind, select_rules
-from checker.judging.verdict_cache import Reading, VerdictCache
-from checker.trust.authority import SUBMISSION_PREFIX, check_published_location
+from checker.judging.verdict_cache import Reading, VerdictCache, hash_files
+from checker.trust.authority import SUBMISSION_PREFIX
 from checker.trust.bundle_trust import Trust, establish_trust
 from checker.trust.manifest import MainDocument, find_manifest_problems
 from checker.verdict import Verdict, build_internal_finding
 from rules.bundle import Bundle
-from rules.bundle_format.documents import read_document
-from rules.bundle_format.files import MAX_JSON_BYTES, Refused, read_files, read_plain
-from rules.bundle_format.records import (
-    MANIFEST_FILE,
-    PUBLISHED_FORMAT,
-    Json,
-)
-from rules.bundle_format.study_records import PUBLISHED_STUDY_FORMAT
+from rules.bundle_format.files import read_files
+from rules.bundle_format.records import MANIFEST_FILE
 from rules.bundle_format.table import Table
 from rules.finding import Finding, Problem, Severity
 from rules.observations.bundle import ObservationBundle
@@ -37,9 +33,6 @@ from rules.registry import (
 )
 from rules.rule import BundleRule, FormRule, ObservationRule, StudyRule
 from rules.run_summary import RunSummary, attribute, summarize
-from rules.studies.published import PublishedStudy, parse_published_study
-from rules.studies.trends.reader import parse_trends_study
-from rules.studies.trends.records import TRENDS, TrendsStudy
 from rules.summaries.study_summary import StudySummary, summarize_study
 from rules.views import AnyBundle, get_main_document, open_view
 
@@ -68,7 +61,7 @@ class JudgeOptions:
     """Called with each bundle that passed; `Verdict.kept` holds what it returns."""
     cache: VerdictCache | None = None
     """What earlier checks found; its salt takes the place of `salt`. None to judge all bundles
-    anew. There must be none with `keep`, which needs the evidence."""
+    anew. With `keep`, it must have a `keeper`."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +77,8 @@ class JudgedBundle:
     packed_summary: bytes = b""
     """The summary as the cache has it, until `unpack` reads it: bytes pass between processes in a
     fraction of the time of objects."""
+    packed_kept: bytes = b""
+    """The same for `Verdict.kept`."""
 
 
 @dataclass
@@ -172,33 +167,6 @@ def _or_failure(path: Path, action: Callable[[], _Result]) -> _Result | JudgedBu
     except Exception as error:
         finding = build_internal_finding(path, "reading the bundle", error)
         return JudgedBundle(Verdict(path, None, None, (finding,)))
-
-
-def judge_published(path: Path, cache: VerdictCache | None = None) -> Verdict:
-    """Judge a file of published figures: its location and its form. Nobody signs it. What a file
-    that passes holds is kept in the verdict, unless the cache knows it: a study as its record,
-    other figures as the object."""
-    kept: Json | PublishedStudy | TrendsStudy | None = None
-    problems: tuple[Problem, ...] = ()
-    try:
-        check_published_location(path)
-        content = read_plain(path, path.name, MAX_JSON_BYTES)
-        if not cache or not cache.has_passed(path, content):
-            kept = _parse_published(path.name, content)
-            if cache:
-                cache.keep_passed(path, content)
-    except Refused as refusal:
-        problems = refusal.problems
-    return replace(judge_problems(path, "published", problems), kept=kept)
-
-
-def _parse_published(name: str, content: bytes) -> Json | PublishedStudy | TrendsStudy:
-    document = read_document(name, content, PUBLISHED_FORMAT, PUBLISHED_STUDY_FORMAT)
-    if document["format"] != PUBLISHED_STUDY_FORMAT:
-        return document
-    if document["study"] == TRENDS:
-        return parse_trends_study(name, document)
-    return parse_published_study(name, document)
 
 
 def judge_problems(path: Path, standing: str | None, problems: Sequence[Problem]) -> Verdict:
@@ -294,11 +262,18 @@ def _conclude(item: _OpenBundle, options: JudgeOptions) -> JudgedBundle:
         if judgement.summary and not is_refused:
             summary = _complete(judgement.summary, bundle.path, trust)
     # After the verdict: `keep` may rely on evidence that passed.
+    packed_kept = b""
     if options.keep and has_evidence and verdict.status == "pass":
-        verdict = replace(verdict, kept=options.keep(bundle))
+        if item.is_reused:
+            packed_kept = item.reading.kept
+        else:
+            verdict = replace(verdict, kept=options.keep(bundle))
+            if options.cache:
+                hashes = hash_files(item.reading.files)
+                options.cache.write_kept(bundle.path, hashes, pack(verdict.kept))
     # The verdict holds the problems as findings. Without them less is sent between processes.
     trust = replace(trust, problems=())
-    return JudgedBundle(verdict, summary, trust, item.is_reused, packed_summary)
+    return JudgedBundle(verdict, summary, trust, item.is_reused, packed_summary, packed_kept)
 
 
 def _complete(
@@ -317,19 +292,22 @@ def _complete(
 
 
 def unpack(judged: JudgedBundle) -> JudgedBundle:
-    """The bundle with its summary, if the cache had it. Raises CheckerError if it cannot be
-    read."""
-    if not judged.packed_summary:
-        return judged
+    """The bundle with what the cache had of it. Raises CheckerError if it cannot be read."""
     path = judged.verdict.path
     try:
-        summary = decode_summary(judged.packed_summary)
+        if judged.packed_kept:
+            verdict = replace(judged.verdict, kept=unpack_kept(judged.packed_kept))
+            judged = replace(judged, verdict=verdict, packed_kept=b"")
+        if judged.packed_summary:
+            summary = decode_summary(judged.packed_summary)
+            completed = _complete(summary, path, judged.trust) if summary else None
+            judged = replace(judged, summary=completed, packed_summary=b"")
     except (LookupError, TypeError, ValueError, RecursionError):
         raise CheckerError(
-            f"{path}: what the cache has of this bundle cannot be read; use --no-cache"
+            f"{path}: what the cache has of this bundle cannot be read; remove "
+            f"{find_cache_directory()}"
         ) from None
-    completed = _complete(summary, path, judged.trust) if summary else None
-    return replace(judged, summary=completed, packed_summary=b"")
+    return judged
 
 
 def _finish_judgement(item: _OpenBundle, options: JudgeOptions, is_refused: bool) -> Judgement:

@@ -1,7 +1,7 @@
 """Run the rules that compare the bundles of a round."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,8 @@ def add_round_findings(judged: Sequence[JudgedBundle]) -> Iterator[Verdict]:
     # warning only if the rule also reports it among the accepted bundles alone.
     accepted_paths = {item.verdict.path for item in judged if item.verdict.accepted}
     accepted = [summary for summary in summaries if summary.path in accepted_paths]
-    among_accepted = _run_round_rules(accepted, withdrawn) if len(accepted) > 1 else {}
+    doubted = {f.rule for path in accepted_paths for f in findings.get(path, ())}
+    among_accepted = _run_round_rules(accepted, withdrawn, doubted) if len(accepted) > 1 else {}
     for item in judged:
         verdict = item.verdict
         own_findings = findings.get(verdict.path, [])
@@ -37,16 +38,18 @@ def add_round_findings(judged: Sequence[JudgedBundle]) -> Iterator[Verdict]:
 
 
 def _run_round_rules(
-    summaries: Sequence[BundleSummary], withdrawn: frozenset[Path]
+    summaries: Sequence[BundleSummary],
+    withdrawn: frozenset[Path],
+    selected: Container[str] | None = None,
 ) -> Mapping[Path, list[Finding]]:
-    """The findings by path of the bundle. Withdrawn bundles get none, and only rules with
-    `sees_withdrawn` compare others with them."""
+    """The findings by path of the bundle, of the rules with the `selected` ids or of all. Withdrawn
+    bundles get none, and only rules with `sees_withdrawn` compare others with them."""
     findings: dict[Path, list[Finding]] = defaultdict(list)
     standing = [summary for summary in summaries if summary.path not in withdrawn]
     if not standing:
         return findings
     rules: tuple[ComparingRule[Any], ...] = (*round_rules(), *study_round_rules())
-    for rule in rules:
+    for rule in rules if selected is None else (r for r in rules if r.id in selected):
         seen = summaries if rule.sees_withdrawn else standing
         compared = [summary for summary in seen if rule.of_studies == summary.OF_STUDY]
         try:

@@ -2,6 +2,7 @@
 time.
 
 A cache says nothing about trust: signatures, LOG, waivers and rules across bundles are judged anew.
+These rules take from it what depends on the readings of two runs alone.
 Each entry is a file of this user, named after the path of its bundle, in a directory named after
 the code that judged it. It counts for a bundle whose files are unchanged, or have equal content.
 """
@@ -9,43 +10,47 @@ the code that judged it. It counts for a bundle whose files are unchanged, or ha
 import json
 import os
 import secrets
-import shutil
-import stat
 import sys
 import time
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from types import ModuleType
 
 import checker
 import rules
 from checker import CheckerError
-from checker.command_line.config import find_cache_directory
+from checker.command_line.user_cache import (
+    UnsafeError,
+    open_directory,
+    read_entry,
+    write_entry,
+)
 from checker.judging.judgement import Judgement, decode_judgement, encode_judgement
 from rules.bundle_format.files import Files, read_files
 from rules.bundle_format.records import EVIDENCE_FILES, KINDS_OF_BUNDLES, SIGNATURE_DIR
+from rules.copies import noise
 from rules.registry import rules_by_id
 
-KEPT_VERSIONS = 3
-"""For so many versions of the code, entries are kept."""
 SETTLED_S = 2.0
 """A file that changed less than so many seconds ago could change again without a later time."""
 _SALT_FILE = "salt"
-_NUMERICS = ("isal", "jsonschema", "jsonschema-rs", "numpy", "pandas", "pyarrow")
-"""Packages on which a judgement depends."""
+_LIBRARIES = (
+    *("isal", "jsonschema", "jsonschema-rs", "numpy", "pandas", "pyarrow"),
+    *("altair", "jinja2", "vl-convert-python"),
+)
+"""Packages on which a judgement depends, and those of a page."""
 _MAIN_FILES = frozenset(kind.main_file for kind in KINDS_OF_BUNDLES)
 _MAX_FILES = 64
-_HASH_BYTES = 32
+_COMPARISONS_FILE = "comparisons"
+_MAX_COMPARISONS = 50_000
+_KEPT_SUFFIX = ".kept"
 
 Stamp = list[list[object]]
 """Name, mode, size, times of change and inode of each file of a bundle, without signatures."""
-
-
-class UnsafeError(Exception):
-    """Somebody else may write the file or directory. The message names it."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +80,8 @@ class Reading:
     """Without its summary; None if the files must be judged."""
     summary: bytes = b""
     """Of the judgement, as it is written."""
+    kept: bytes = b""
+    """What the caller of the check keeps of the bundle."""
     expected: bytes = b""
     """The judgement that the files must get; empty unless it is to be compared."""
 
@@ -86,6 +93,8 @@ class VerdictCache:
     directory: Path
     salt: int
     """Takes the place of the salt of a check: summaries are comparable under one only."""
+    keeper: str = ""
+    """The hash of the code that decides what is kept of a bundle; empty if nothing is."""
     verified: frozenset[Path] = frozenset()
     """The bundles that are judged again, to compare."""
 
@@ -94,13 +103,16 @@ class VerdictCache:
         trust depends on."""
         # Before the files are read: what changes in between has another stamp next time.
         stamp, entry = take_stamp(bundle), self._find(bundle)
+        kept = self.read_kept(bundle, entry.hashes) if entry and self.keeper else b""
+        if self.keeper and not kept:
+            entry = None  # The caller needs the evidence.
         is_verified = bundle in self.verified
         if entry and stamp and stamp == entry.stamp and not is_verified:
             # Without evidence, trust looks at the main document itself.
             needed = _MAIN_FILES if entry.judgement.standing is None else ()
             files = read_files(bundle, EVIDENCE_FILES.difference(needed))
             if not files.problems and hash_files(files).items() <= entry.hashes.items():
-                return Reading(files, stamp, entry.judgement, entry.summary)
+                return Reading(files, stamp, entry.judgement, entry.summary, kept)
         files = read_files(bundle)
         if not entry or files.problems or hash_files(files) != entry.hashes:
             return Reading(files, stamp)
@@ -108,7 +120,7 @@ class VerdictCache:
             return Reading(files, stamp, expected=entry.encoded)
         # A copy or a checkout of the same files.
         self._write(bundle, stamp, entry.hashes, entry.encoded)
-        return Reading(files, stamp, entry.judgement, entry.summary)
+        return Reading(files, stamp, entry.judgement, entry.summary, kept)
 
     def keep(self, bundle: Path, reading: Reading, judgement: Judgement) -> None:
         """Write what `reading` was judged to be, unless a later check may judge otherwise, or the
@@ -134,79 +146,79 @@ class VerdictCache:
     def has_passed(self, published: Path, content: bytes) -> bool:
         """Whether a file of published figures has passed with this content."""
         entry = None if published in self.verified else self._find(published)
-        return entry is not None and entry.hashes == _hash_published(published, content)
+        return entry is not None and entry.hashes == hash_published(published, content)
 
     def keep_passed(self, published: Path, content: bytes) -> None:
         """Write that a file of published figures has passed with this content."""
         passed = encode_judgement(Judgement("published", None, None, {}, ()))
-        self._write(published, [], _hash_published(published, content), passed)
+        self._write(published, [], hash_published(published, content), passed)
+
+    def read_kept(self, bundle: Path, hashes: Mapping[str, str]) -> bytes:
+        """What `write_kept` wrote of the bundle with these files; empty without it."""
+        content = read_entry(self._locate(bundle).with_suffix(_KEPT_SUFFIX)) or b"\n"
+        header, kept = content.split(b"\n", 1)
+        return kept if header == self._describe_kept(bundle, hashes) else b""
+
+    def write_kept(self, bundle: Path, hashes: Mapping[str, str], kept: bytes) -> None:
+        """Write what a caller of the check keeps of a bundle."""
+        content = self._describe_kept(bundle, hashes) + b"\n" + kept
+        write_entry(self._locate(bundle).with_suffix(_KEPT_SUFFIX), content)
+
+    def _describe_kept(self, bundle: Path, hashes: Mapping[str, str]) -> bytes:
+        # What is kept may name the bundle as the user did.
+        return json.dumps([self.keeper, str(bundle), sorted(hashes.items())]).encode()
+
+    @contextmanager
+    def remember_comparisons(self) -> Iterator[None]:
+        """Let the rules across bundles take from an earlier check what depends on the readings of
+        two runs alone. Raises CheckerError if the cache says otherwise."""
+        path = self.directory / _COMPARISONS_FILE
+        content = read_entry(path)
+        known = {
+            key: tuple((lag, is_reversed) for lag, is_reversed in alignments)
+            for key, alignments in (json.loads(content) if content else {}).items()
+        }
+        noise.compared.clear()
+        if not self.verified:
+            noise.compared.update(known)
+        yield
+        if any(known.get(key, found) != found for key, found in noise.compared.items()):
+            raise CheckerError(f"{path}: the cache has other comparisons; remove and report it")
+        if noise.compared.keys() - known.keys():
+            newest = list(noise.compared.items())[-_MAX_COMPARISONS:]
+            write_entry(path, json.dumps(dict(newest)).encode())
 
     def _find(self, bundle: Path) -> Entry | None:
         """The entry of the bundle in a directory; None without one, or if it is damaged."""
         try:
-            content = self._locate(bundle).read_bytes()
-            if sha256(content[_HASH_BYTES:]).digest() != content[:_HASH_BYTES]:
-                return None
-            begin = content.index(b"\n", _HASH_BYTES) + 1
-            header = json.loads(content[_HASH_BYTES:begin])
-            encoded = content[begin:]
+            content = read_entry(self._locate(bundle)) or b""
+            begin = content.index(b"\n") + 1
+            header, encoded = json.loads(content[:begin]), content[begin:]
             judgement, summary = decode_judgement(encoded)
             return Entry(header["stamp"], header["hashes"], judgement, summary, encoded)
-        except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        except (ValueError, LookupError, TypeError, RecursionError):
             return None
 
     def _write(self, bundle: Path, stamp: Stamp, hashes: Mapping[str, str], encoded: bytes) -> None:
         content = json.dumps({"stamp": stamp, "hashes": hashes}).encode() + b"\n" + encoded
-        path = self._locate(bundle)
-        draft = path.with_suffix(f".{os.getpid()}")
-        try:
-            descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(sha256(content).digest() + content)
-            draft.rename(path)
-        except OSError:
-            with suppress(OSError):
-                draft.unlink()
+        write_entry(self._locate(bundle), content)
 
     def _locate(self, bundle: Path) -> Path:
         return self.directory / sha256(os.fsencode(bundle.absolute())).hexdigest()[:32]
 
 
-def open_cache(warn: Callable[[str], object]) -> VerdictCache | None:
+def open_cache(warn: Callable[[str], object], keeper: str = "") -> VerdictCache | None:
     """The cache of this user for this version of the code. None where it cannot be used; `warn` is
-    called if that is because somebody else may write it."""
-    top = find_cache_directory() / "verdicts"
-    if not top.is_absolute():
-        return None  # There is no home.
+    called if that is because somebody else may write it. `keeper` is the hash of the code that
+    decides what is kept of a bundle."""
     try:
-        directory = top / hash_code()[:32]
-        is_new = not directory.exists()
-        for place in (top.parent.parent, top.parent, top, directory):
-            place.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for place in (top.parent, top, directory):
-            _refuse_foreign(place, place.stat())
-        with os.scandir(directory) as entries:
-            for item in entries:
-                # Another check may rename its draft meanwhile.
-                with suppress(FileNotFoundError):
-                    _refuse_foreign(item.path, item.stat())
-        os.utime(directory)
-        if is_new:
-            _remove_old(top)
-        return VerdictCache(directory, _read_salt(directory / _SALT_FILE))
+        if directory := open_directory("verdicts", hash_code()):
+            return VerdictCache(directory, _read_salt(directory / _SALT_FILE), keeper)
     except UnsafeError as error:
         warn(f"{error}")
     except (OSError, ValueError):
         pass
     return None
-
-
-def _refuse_foreign(path: str | Path, state: os.stat_result) -> None:
-    if state.st_uid != os.geteuid() or state.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise UnsafeError(
-            f"{path}: another user may write it, so no verdict is reused; correct its owner and "
-            "mode, or remove it"
-        )
 
 
 def _read_salt(path: Path) -> int:
@@ -217,19 +229,14 @@ def _read_salt(path: Path) -> int:
     return int(path.read_text())
 
 
-def _remove_old(top: Path) -> None:
-    directories = sorted(top.iterdir(), key=lambda path: path.lstat().st_mtime_ns, reverse=True)
-    for path in directories[KEPT_VERSIONS:]:
-        shutil.rmtree(path, ignore_errors=True)
-
-
-def hash_code() -> str:
-    """The SHA-256 of the files of rules/ and checker/, and of the versions of what they use."""
+def hash_code(*more: ModuleType) -> str:
+    """The SHA-256 of the files of rules/, checker/ and `more` packages, and of the versions of what
+    they use."""
     digest = sha256(f"{sys.version} {os.uname().machine}".encode())
-    for name in _NUMERICS:
+    for name in _LIBRARIES:
         with suppress(PackageNotFoundError):
             digest.update(f"{name} {version(name)}\n".encode())
-    for package in (rules, checker):
+    for package in (rules, checker, *more):
         for root, directories, names in os.walk(Path(str(package.__file__)).parent):
             directories[:] = sorted(set(directories) - {"__pycache__"})
             for name in sorted(names):
@@ -256,7 +263,8 @@ def take_stamp(bundle: Path) -> Stamp:
     return sorted(stamp)
 
 
-def _hash_published(path: Path, content: bytes) -> dict[str, str]:
+def hash_published(path: Path, content: bytes) -> dict[str, str]:
+    """As `hash_files`, of a file of published figures."""
     return {path.name: sha256(content).hexdigest()}
 
 

@@ -62,8 +62,10 @@ def find_keyrings_above(path: Path) -> list[Path]:
 
     Only the first one counts: a center could have put any other one where it lies.
     """
-    innermost_first = (p / KEYRING_DIR for p in (path, *path.parents))
-    return [keyring for keyring in innermost_first if os.path.lexists(keyring / SIGNERS_FILE)][::-1]
+    # As text, because each part that is added to a Path takes longer than the look at the disk.
+    innermost_first = (f"{str(p).rstrip('/')}/{KEYRING_DIR}" for p in (path, *path.parents))
+    found = [k for k in innermost_first if os.path.lexists(f"{k}/{SIGNERS_FILE}")]
+    return [Path(keyring) for keyring in reversed(found)]
 
 
 def check_published_location(path: Path) -> None:

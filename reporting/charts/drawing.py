@@ -1,32 +1,67 @@
-"""Draws charts and loads the scripts that draw them in the page, in processes beside this one."""
+"""Draws charts and loads the scripts that draw them in the page, in processes beside this one, or
+takes them from a cache."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
+from hashlib import sha256
 from multiprocessing import forkserver, get_context, resource_tracker
+from pathlib import Path
+from typing import TypeVar
 
+from checker.command_line.user_cache import (
+    UnsafeError,
+    open_directory,
+    read_entry,
+    remove_old,
+    write_entry,
+)
 from checker.judging.cpu import count_cores
 from checker.judging.workers import block_sigint
 from checker.terminal import show_step
 from reporting.charts import build_charts, require_renderer
-from reporting.charts.chart import DrawnChart
-from reporting.report_table import ReportTable
+from reporting.charts.chart import Chart, DrawnChart
+from reporting.report_table import ReportTable, to_record
+from reporting.sections import find_section
 from reporting.sentences.charts import ChartText
+
+_T = TypeVar("_T")
+_SCRIPTS = "scripts"
+_KEPT_ENTRIES = 1000
+"""So many entries are kept. A page has about a hundred."""
+
+
+_FEW_TABLES = 8
+"""So many are drawn at once: starting other processes takes longer."""
 
 
 class Drawing:
     """The charts and scripts of the pages, which a pool of processes draws and loads while this
-    process goes on."""
+    process goes on. The directory `cache`, that of one version of the code, has those that were
+    drawn before."""
 
-    def __init__(self, pool: Executor) -> None:
+    def __init__(self, pool: Executor, cache: Path | None = None) -> None:
         self._pool = pool
+        self._cache = cache
         self._charts: dict[str, Future[list[DrawnChart]]] = {}
         self._scripts: Future[tuple[str, str]]
 
+    def start_server(self) -> None:
+        """Start the process that imports Altair, unless this code has drawn before: then most
+        charts are in the cache."""
+        if not (self._cache and (self._cache / _SCRIPTS).exists()):
+            start_server()
+
     def load_scripts(self) -> None:
         """Begin to load the scripts."""
+        if content := self._read(_SCRIPTS):
+            script, libraries = json.loads(content)
+            self._scripts = _finish((script, libraries))
+            return
         with block_sigint():
             self._scripts = self._pool.submit(_load_scripts)
+        self._keep(_SCRIPTS, self._scripts, json.dumps)
 
     def wait_for_scripts(self) -> tuple[str, str]:
         """The script that draws charts in the page, and the libraries that it calls.
@@ -41,14 +76,41 @@ class Drawing:
         texts: Mapping[str, Mapping[str, ChartText]] | None = None,
     ) -> None:
         """Begin to draw the charts of the tables. `texts` has the generated titles and alternative
-        texts by the ids of table and chart."""
-        with block_sigint():
-            for table in tables:
+        texts by the ids of table and chart. Raises ChartError without the extra `report`."""
+        missing = []
+        for table in tables:
+            section, own_texts = find_section(table), (texts or {}).get(table.id)
+            if section is None or not section.drawn_by:
+                self._charts[table.id] = _finish([])
+            elif content := self._read(_name_entry(table, own_texts)):
+                self._charts[table.id] = _finish(_decode(content, table))
+            else:
+                missing.append((table, own_texts))
+        for table, own_texts in missing:
+            if len(missing) > _FEW_TABLES:
                 # Each picture is drawn alone, so the result does not depend on the number of
                 # processes.
-                self._charts[table.id] = self._pool.submit(
-                    _draw_table, table, (texts or {}).get(table.id)
-                )
+                with block_sigint():
+                    drawn = self._pool.submit(_draw_table, table, own_texts)
+            else:
+                drawn = _finish(_draw_table(table, own_texts))
+            self._charts[table.id] = drawn
+            self._keep(_name_entry(table, own_texts), drawn, _encode)
+
+    def _read(self, name: str) -> bytes | None:
+        return read_entry(self._cache / name) if self._cache else None
+
+    def _keep(self, name: str, result: Future[_T], encode: Callable[[_T], str]) -> None:
+        """Write what a process returns into the cache."""
+        if self._cache is None:
+            return
+        path = self._cache / name
+
+        def write(done: Future[_T]) -> None:
+            if not done.cancelled() and done.exception() is None:
+                write_entry(path, encode(done.result()).encode())
+
+        result.add_done_callback(write)
 
     def wait_for(self, tables: Sequence[ReportTable]) -> dict[str, list[DrawnChart]]:
         """The charts of tables that were started, by the id of their table. Shows on the terminal
@@ -63,19 +125,31 @@ class Drawing:
         return charts_by_table
 
 
+def open_chart_cache(code: str) -> Path | None:
+    """The directory of what the code with the hash `code` has drawn; None where there can be
+    none."""
+    try:
+        return open_directory("charts", code)
+    except UnsafeError:
+        return None  # The cache of verdicts, beside it, warns.
+
+
 @contextmanager
-def open_drawing() -> Iterator[Drawing]:
-    """Offer processes that draw. They start when they are first used, and end with the block."""
+def open_drawing(cache: Path | None = None) -> Iterator[Drawing]:
+    """Offer processes that draw. They start when they are first used, and end with the block.
+    `cache` is the directory of what was drawn before; None to draw all charts."""
     # Fork would deadlock in a process that has drawn before: threads of the renderer are not
     # copied. The server imports Altair once for all processes.
     context = get_context("forkserver")
     context.set_forkserver_preload(["reporting.charts.render"])
     with ProcessPoolExecutor(count_cores(), mp_context=context) as pool:
         try:
-            yield Drawing(pool)
+            yield Drawing(pool, cache)
         finally:
             # After an interruption, do not draw the rest.
             pool.shutdown(cancel_futures=True)
+            if cache:
+                remove_old(cache, _KEPT_ENTRIES)
 
 
 def start_server() -> None:
@@ -85,6 +159,29 @@ def start_server() -> None:
     resource_tracker.ensure_running()
     with block_sigint():
         forkserver.ensure_running()
+
+
+def _name_entry(table: ReportTable, texts: Mapping[str, ChartText] | None) -> str:
+    """The name of the entry of the charts of a table: a hash of all that they show."""
+    shown = (to_record(table), table.compact_keys, sorted(table.name_keys), table.node_rows, texts)
+    return sha256(repr(shown).encode()).hexdigest()
+
+
+def _encode(drawn_charts: Sequence[DrawnChart]) -> str:
+    return json.dumps(
+        [{**vars(drawn.chart), "table": None, "svg": drawn.svg} for drawn in drawn_charts]
+    )
+
+
+def _decode(content: bytes, table: ReportTable) -> list[DrawnChart]:
+    records = json.loads(content)
+    return [DrawnChart(svg=r.pop("svg"), chart=Chart(**{**r, "table": table})) for r in records]
+
+
+def _finish(result: _T) -> Future[_T]:
+    future: Future[_T] = Future()
+    future.set_result(result)
+    return future
 
 
 def _draw_table(table: ReportTable, texts: Mapping[str, ChartText] | None) -> list[DrawnChart]:

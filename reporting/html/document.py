@@ -9,8 +9,9 @@ import zlib
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, FileSystemBytecodeCache, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from reporting.report_table import escape_invisible
@@ -38,6 +39,11 @@ def make_environment() -> Environment:
         store_folds=store_folds,
     )
     return environment
+
+
+def keep_compiled(directory: Path) -> None:
+    """Keep the compiled templates in a directory that only this user may write."""
+    make_environment().bytecode_cache = FileSystemBytecodeCache(str(directory))
 
 
 def read_template(name: str) -> str:

@@ -23,7 +23,7 @@ _ACCURACY_DECIMALS = 3
 
 def list_doubts(result: ModelResult) -> tuple[str, ...]:
     """The ids of the rules that doubt the energy of a result."""
-    return () if keep_sound([result]) else result.doubts
+    return () if not result.doubts or keep_sound([result]) else result.doubts
 
 
 @dataclass(frozen=True)

@@ -343,13 +343,14 @@ def _build_pair_table(groups: Groups) -> ReportTable:
 
 def _compare_pairs(groups: Groups) -> Iterator[Cells]:
     sound = {setup: keep_sound(results) for setup, results in groups.items()}
+    untagged = {setup: _drop_tags(results) for setup, results in sound.items()}
     for (setup, results), (other, others) in combinations(sound.items(), 2):
         provenances = {setup.provenance, other.provenance}
         if len(provenances) == 2 and provenances & NOT_COMPARED:
             continue
         pair: tuple[Sequence[ModelResult], Sequence[ModelResult]] = others, results
         if len(provenances) == 2:
-            pair = _drop_tags(others), _drop_tags(results)
+            pair = untagged[other], untagged[setup]
         comparison = compare_setups(*pair)
         if comparison is None:
             continue
@@ -369,8 +370,8 @@ def _drop_tags(results: Sequence[ModelResult]) -> list[ModelResult]:
     do not change the energy."""
     first: dict[tuple[str, int], ModelResult] = {}
     for result in results:
-        first.setdefault((result.architecture, result.size), replace(result, tag=None))
-    return list(first.values())
+        first.setdefault((result.architecture, result.size), result)
+    return [replace(result, tag=None) for result in first.values()]
 
 
 def _in_mj(joules: float, ci95: tuple[float, float] | None) -> Figure:

@@ -3,6 +3,7 @@
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from math import comb
 from operator import itemgetter
 from pathlib import Path
@@ -29,6 +30,9 @@ MIN_PEAK = 0.2
 """Correlation of whole series from which on their alignment is tried."""
 STEPS = 4
 """The correlation is computed for parts that begin a quarter of their length apart."""
+compared: dict[str, tuple[tuple[int, bool], ...]] = {}
+"""The alignments, as lag and direction, of pairs of series whose residuals were compared at all of
+them, by the hashes of both. A check may begin with those of an earlier one."""
 _PATTERN_AGREES = np.ones(SIGNS, dtype=bool).tobytes()
 
 Differences = NDArray[np.int8]
@@ -210,36 +214,65 @@ def _align_by_correlation(
     """The best alignment of each pair of series, forwards and backwards, of the runs that are few
     enough."""
     for group in _choose_groups(series, ordered):
-        forwards = [_take_first(series[i].noise.residuals) for i in group]
-        backwards = [_take_first(series[i].noise.residuals[::-1]) for i in group]
+        residuals = [series[i].noise.residuals[:MAX_ALIGNED] for i in group]
+        backwards = [series[i].noise.residuals[::-1][:MAX_ALIGNED] for i in group]
         # Two series of this length meet at one lag less than twice as many.
-        size = 1 << (2 * max(map(len, forwards)) - 1).bit_length()
-        scales = np.array([np.sqrt(values @ values) for values in forwards])
-        spectra, reversed_spectra = (
-            np.array([np.fft.rfft(values, size) for values in arrays])
-            for arrays in (forwards, backwards)
-        )
-        # With all later series at once, because a call of NumPy takes as long as a transform.
-        for place, earlier in enumerate(group[:-1]):
-            later_places = slice(place + 1, None)
-            for is_reversed, spectrum in (
-                (False, spectra[place]),
-                (True, reversed_spectra[place]),
-            ):
-                covariances = np.abs(np.fft.irfft(spectra[later_places] * np.conj(spectrum), size))
-                lags = covariances.argmax(axis=1)
-                peaks = covariances[np.arange(len(lags)), lags]
-                least = MIN_PEAK * scales[later_places] * scales[place]
-                for i in np.flatnonzero((peaks >= least) & (least > 0)).tolist():
-                    later, lag = group[place + 1 + i], int(lags[i])
-                    if series[earlier].run != series[later].run:
-                        # Lags beyond the middle are negative.
-                        lag -= size if lag > size // 2 else 0
-                        yield _Alignment(later, earlier, lag, is_reversed)
+        size = 1 << (2 * max(map(len, residuals)) - 1).bit_length()
+        hashes = [_hash(series[i].noise.residuals) for i in group]
+        new = [
+            [n for n in range(place + 1, len(group)) if f"{hashes[n]}{own}{size}" not in compared]
+            for place, own in enumerate(hashes)
+        ]
+        if any(new):
+            found = _compare_at_all_lags(residuals, backwards, new, size)
+            for place, later_places in enumerate(new):
+                for n in later_places:
+                    key = f"{hashes[n]}{hashes[place]}{size}"
+                    compared[key] = tuple(found.get((n, place), ()))
+        for place, own in enumerate(hashes):
+            for n in range(place + 1, len(group)):
+                for lag, is_reversed in compared[f"{hashes[n]}{own}{size}"]:
+                    if series[group[place]].run != series[group[n]].run:
+                        yield _Alignment(group[n], group[place], lag, is_reversed)
 
 
-def _take_first(residuals: Differences) -> NDArray[np.float32]:
-    return residuals[:MAX_ALIGNED].astype(np.float32)
+def _compare_at_all_lags(
+    forwards: Sequence[Differences],
+    backwards: Sequence[Differences],
+    later: Sequence[Sequence[int]],
+    size: int,
+) -> dict[tuple[int, int], list[tuple[int, bool]]]:
+    """The alignments of high correlation, as lag and direction, by the numbers of the later and the
+    earlier series. `later` has the later series to compare with each; `size` that of the
+    transforms."""
+    found: dict[tuple[int, int], list[tuple[int, bool]]] = defaultdict(list)
+    scales = np.array([np.sqrt(values @ values) for values in map(_to_floats, forwards)])
+    spectra = np.array([np.fft.rfft(_to_floats(values), size) for values in forwards])
+    # With all later series at once, because a call of NumPy takes as long as a transform.
+    for earlier, places in enumerate(later):
+        if not places:
+            continue
+        for is_reversed, spectrum in (
+            (False, spectra[earlier]),
+            (True, np.fft.rfft(_to_floats(backwards[earlier]), size)),
+        ):
+            covariances = np.abs(np.fft.irfft(spectra[places] * np.conj(spectrum), size))
+            lags = covariances.argmax(axis=1)
+            peaks = covariances[np.arange(len(lags)), lags]
+            least = MIN_PEAK * scales[places] * scales[earlier]
+            for i in np.flatnonzero((peaks >= least) & (least > 0)).tolist():
+                # Lags beyond the middle are negative.
+                lag = int(lags[i]) - (size if lags[i] > size // 2 else 0)
+                found[places[i], earlier].append((lag, is_reversed))
+    return found
+
+
+def _hash(residuals: Differences) -> str:
+    return sha256(residuals.tobytes()).hexdigest()[:32]
+
+
+def _to_floats(residuals: Differences) -> NDArray[np.float32]:
+    return residuals.astype(np.float32)
 
 
 def _choose_groups(

@@ -10,6 +10,8 @@ The class says which layers mix the positions of an image:
 The name of an architecture in timm gives its family, and a family has one class.
 """
 
+from functools import cache
+
 MODEL_CLASSES = ("cnn", "transformer", "hybrid", "mlp")
 UNKNOWN_CLASS = "unknown"
 """The class of an architecture whose family is not in the table."""
@@ -91,6 +93,7 @@ CURATED: tuple[tuple[str, int], ...] = (
 an H100 in the published data."""
 
 
+@cache
 def classify(architecture: str) -> str:
     """The class of an architecture, one of `MODEL_CLASSES` or `UNKNOWN_CLASS`."""
     for prefix, model_class in FAMILIES:

@@ -56,6 +56,8 @@ def _mark(
     result: ModelResult, doubts: Sequence[str], objections: Sequence[Objection]
 ) -> ModelResult:
     kept = [objection for objection in objections if objection.rule in doubts]
+    if not kept:
+        return result
     rules = {objection.rule for objection in kept}
     return replace(
         result,

@@ -79,9 +79,11 @@ def find_costly_twins(groups: Sequence[Hashable], twins: Sequence[Observation]) 
         for place, number in enumerate(numbers):
             is_comparable = power_w >= (1 - POWER_APART) * power_w[place]
             is_comparable[place] = False
-            if not is_comparable.any():
+            compared_j = energies_j[is_comparable]
+            # The least energy is at most the median, and is found in a fraction of its time.
+            if not (len(compared_j) and energies_j[place] > (1 + ENERGY_APART) * compared_j.min()):
                 continue
-            median_j = float(np.median(energies_j[is_comparable]))
+            median_j = float(np.median(compared_j))
             if energies_j[place] > (1 + ENERGY_APART) * median_j:
                 medians[number] = median_j
     return medians

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from checker.judging.bundle_judge import judge_published
+from checker.judging.published import judge_published
 from reporting.paper import Paper
 from reporting.published_rows import build_published_rows
 from rules.boards import find_board
@@ -164,7 +164,7 @@ def test_logs_of_mlperf_show_far_more_beside_the_boards_than_the_paper_assumes()
 
 @pytest.mark.parametrize("name", ["latif2024", "mlperf-nodes", "mayr2026", "koszczal2023"])
 def test_committed_file_passes_the_check(name: str) -> None:
-    assert judge_published(ROOT / f"submissions/published/{name}.json").findings == ()
+    assert judge_published(ROOT / f"submissions/published/{name}.json").verdict.findings == ()
 
 
 @pytest.mark.parametrize("key", ["rows", "nodes", "gains", "fixed_work"])
@@ -172,9 +172,9 @@ def test_a_file_without_figures_is_refused(key: str, tmp_path: Path) -> None:
     path = tmp_path / "published" / "empty.json"
     path.parent.mkdir()
     path.write_text(json.dumps({k: v for k, v in MAYR.items() if k != "rows"}), encoding="utf-8")
-    assert {finding.rule for finding in judge_published(path).findings} == {"S107"}
+    assert {finding.rule for finding in judge_published(path).verdict.findings} == {"S107"}
     path.write_text(json.dumps(MAYR | {key: []}), encoding="utf-8")
-    assert {finding.rule for finding in judge_published(path).findings} == {"S107"}
+    assert {finding.rule for finding in judge_published(path).verdict.findings} == {"S107"}
 
 
 NAMES = {

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from checker.find import find_places
-from checker.judging.bundle_judge import judge_published
+from checker.judging.published import judge_published
 from rules.bundle_format.files import Refused
 from rules.studies.trends.reader import read_trends_study
 from rules.studies.trends.records import TrendsStudy
@@ -31,7 +31,7 @@ def document() -> Document:
 
 def test_committed_study_passes_and_is_kept_as_a_record() -> None:
     assert TRENDS in find_places(ROOT / "submissions").published
-    verdict = judge_published(TRENDS)
+    verdict = judge_published(TRENDS).verdict
     assert (verdict.standing, verdict.findings) == ("published", ())
     assert isinstance(verdict.kept, TrendsStudy)
 
@@ -79,7 +79,7 @@ def test_faulty_study_is_refused_at_its_place(
     path = tmp_path / "published" / "paper" / "trends.json"
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps(changed))
-    findings = judge_published(path).findings
+    findings = judge_published(path).verdict.findings
     assert {(f.rule, f.file) for f in findings} == {("S107", "trends.json")}
     assert pointer in {f.pointer for f in findings}
     assert all(f.found and f.expected and f.message for f in findings)
@@ -96,7 +96,7 @@ def test_study_below_a_center_is_out_of_place(tmp_path: Path) -> None:
     for path in places:
         path.parent.mkdir(parents=True)
         path.write_bytes(TRENDS.read_bytes())
-    assert {p: {f.rule for f in judge_published(p).findings} for p in places} == places
+    assert {p: {f.rule for f in judge_published(p).verdict.findings} for p in places} == places
     assert set(find_places(tmp_path).published) == places.keys()
 
 
@@ -145,7 +145,7 @@ def test_script_makes_the_document_from_the_transcription(tmp_path: Path) -> Non
     path = tmp_path / "published" / "paper" / "trends.json"
     path.parent.mkdir(parents=True)
     path.write_text(SCRIPT["render"](SCRIPT["make_document"](tmp_path)))
-    study = judge_published(path).kept
+    study = judge_published(path).verdict.kept
     assert isinstance(study, TrendsStudy)
     (model,) = study.vision_models
     assert (model.gflops, model.gflops_estimated, model.released) == (None, True, None)

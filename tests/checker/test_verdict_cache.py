@@ -1,6 +1,7 @@
 """A check that reuses what an earlier one found gives the same verdicts, and finds what has changed
 since."""
 
+import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -23,6 +24,7 @@ from support.rounds.verdict_cache import cache as cache
 from support.rounds.verdicts import add_altered_bundle, render, run_bench_check
 
 from checker import CheckerError
+from checker.command_line.user_cache import KEPT_VERSIONS, read_entry, write_entry
 from checker.engine import judge_all
 from checker.formats import FORMATS
 from checker.judging import verdict_cache
@@ -38,6 +40,7 @@ from checker.verdict import Round
 from harness.sign import sign
 from rules.bundle import Bundle
 from rules.bundle_format.files import read_files
+from rules.copies import noise
 from rules.registry import rules_by_id
 from rules.run_summary import RunSummary, attribute, summarize
 from rules.settings import ConfigurationKey
@@ -263,8 +266,27 @@ def test_other_code_has_another_cache(
         assert open_cache(pytest.fail) is not None
     kept = list(cache.directory.parent.iterdir())
     # The first version is gone.
-    assert len(hashes) == len(kept) == verdict_cache.KEPT_VERSIONS
+    assert len(hashes) == len(kept) == KEPT_VERSIONS
     assert cache.directory not in kept
+
+
+def test_series_are_compared_once(
+    cache: VerdictCache, submissions: Submissions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submissions.add()
+    submissions.add(make_second_run(), run_id="another")
+    expected = judge_all([submissions.root], cache=cache)
+    with monkeypatch.context() as patch:
+        patch.setattr(noise, "_compare_at_all_lags", None)
+        assert judge_all([submissions.root], cache=cache).verdicts == expected.verdicts
+    path = cache.directory / "comparisons"
+    comparisons = json.loads(read_entry(path) or b"")
+    assert comparisons
+    write_entry(path, json.dumps({key: [[5, True]] for key in comparisons}).encode())
+    with pytest.raises(CheckerError, match="other comparisons"):
+        judge_all([submissions.root], cache=cache, verify_cache=True)
+    path.write_bytes(path.read_bytes()[:-1])
+    assert judge_all([submissions.root], cache=cache).verdicts == expected.verdicts
 
 
 # What the cache may not decide.

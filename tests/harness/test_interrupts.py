@@ -15,6 +15,7 @@ import click
 import pytest
 from conftest import Submissions
 from support.harness.programs import SIMULATED, make_buffered_environment
+from support.report.chart_tables import CHART_TABLES
 
 from checker.cli import check
 from checker.judging.workers import block_sigint
@@ -161,12 +162,13 @@ def read_blocked_signals(table: ReportTable, texts: object) -> Sequence[signal.S
 
 def test_processes_that_draw_do_not_see_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(drawing, "_draw_table", read_blocked_signals)
-    tables = [ReportTable("a", "", (), ()), ReportTable("b", "", (), ())]
+    monkeypatch.setattr(drawing, "_FEW_TABLES", 0)
+    tables = CHART_TABLES[:2]
     with open_drawing() as processes:
         start_server()
         processes.start(tables)
         blocked = processes.wait_for(tables)
-    assert blocked == {"a": [signal.SIGINT], "b": [signal.SIGINT]}
+    assert blocked == {table.id: [signal.SIGINT] for table in tables}
 
 
 def test_help_names_the_exit_code_of_an_interrupt() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from checker.judging.bundle_judge import judge_published
+from checker.judging.published import judge_published
 from rules.bundle_format.files import Refused
 from rules.studies.figures import keep_sound
 from rules.studies.metrics.comparisons import group_by_setup
@@ -55,7 +55,7 @@ def _find(study: PublishedStudy, board: str, engine: str, model: str, size: int)
 
 
 def test_committed_study_passes_the_check_and_is_kept_as_a_record() -> None:
-    verdict = judge_published(YANG)
+    verdict = judge_published(YANG).verdict
     assert (verdict.standing, verdict.findings) == ("published", ())
     assert isinstance(verdict.kept, PublishedStudy)
     assert YANG.stat().st_size < 1_000_000
@@ -215,10 +215,10 @@ def test_faulty_study_is_refused_at_its_place(
     path = tmp_path / "published" / "yang2025.json"
     path.parent.mkdir()
     path.write_text(json.dumps(document))
-    assert judge_published(path).findings == ()
+    assert judge_published(path).verdict.findings == ()
     change(document)
     path.write_text(json.dumps(document))
-    (finding,) = judge_published(path).findings
+    (finding,) = judge_published(path).verdict.findings
     assert (finding.rule, finding.file) == ("S107", "yang2025.json")
     assert finding.pointer == location
 
@@ -227,7 +227,7 @@ def test_unknown_format_is_refused(small: Document, tmp_path: Path) -> None:
     path = tmp_path / "published" / "yang2025.json"
     path.parent.mkdir()
     path.write_text(json.dumps(small | {"format": "wattmark-published-study/2"}))
-    (finding,) = judge_published(path).findings
+    (finding,) = judge_published(path).verdict.findings
     assert finding.rule == "S106"
     assert "wattmark-published/1 or wattmark-published-study/1" in finding.expected
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from checker.judging.bundle_judge import judge_published
+from checker.judging.published import judge_published
 from reporting.paper import Paper
 from reporting.published_rows import build_published_rows
 from rules.studies.published import parse_published_study
@@ -73,7 +73,7 @@ def test_an_objection_without_a_whole_quotation_is_refused(
     path.parent.mkdir()
     objection = {"rule": "Y101", "setup": 0, "quotes": quotes}
     path.write_text(json.dumps(read("yang2025") | {"objections": [objection]}))
-    (finding,) = judge_published(path).findings
+    (finding,) = judge_published(path).verdict.findings
     assert finding.rule == "S107"
     assert finding.pointer is not None and finding.pointer.startswith("/objections/0/quotes")
 
