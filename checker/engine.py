@@ -106,11 +106,9 @@ def judge_all(
         verdicts += add_reproductions(judged, list(add_round_findings(judged)))
     trusts = [item.trust for item in judged]
     if signed:
-        round_problems = (
-            *check_round_files(trusts, roots, expected_head),
-            *check_nested_keyrings(keyrings, targets),
-        )
-        verdicts += judge_round_problems(round_problems, roots)
+        round_problems = check_round_files(trusts, roots, expected_head)
+        nested = check_nested_keyrings(keyrings, targets)
+        verdicts += judge_round_problems((*round_problems, *nested), roots)
     # `dict.fromkeys` removes repetitions and keeps the order.
     used_keyrings = dict.fromkeys(trust.keyring for trust in trusts if trust.keyring)
     return Round(

@@ -165,24 +165,20 @@ def main(
     that fail the check are listed with their findings but without their figures, and the exit code
     is then 1.
     """
-    import reporting
     from checker import CheckerError
-    from checker.judging.verdict_cache import hash_code
     from checker.output import OutputError
     from checker.selection import refuse_keyring
+    from reporting.cache import open_report_cache
     from reporting.charts import ChartError
-    from reporting.charts.drawing import open_chart_cache, open_drawing
+    from reporting.charts.drawing import open_drawing
     from reporting.collect import EvidenceChangedError, NothingFoundError
     from reporting.foreign.declaration import ForeignError
     from reporting.foreign.evidence import collect_foreign
-    from reporting.html.document import keep_compiled
     from reporting.rounds.earlier import EarlierRoundError, collect_earlier
 
     refuse_keyring(keyring, local)
     _refuse_without_page(out, parquet or archive, tables or figures or since)
-    code = hash_code(reporting)
-    if chart_cache := open_chart_cache(code):
-        keep_compiled(chart_cache)
+    code, chart_cache = open_report_cache()
     try:
         # Fail before the check, which may take minutes.
         with open_drawing(chart_cache) as drawing, _name_unwritable(out):

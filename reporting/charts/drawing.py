@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import TypeVar
 
 from checker.command_line.user_cache import (
-    UnsafeError,
-    open_directory,
     read_entry,
     remove_old,
     write_entry,
@@ -123,15 +121,6 @@ class Drawing:
             charts_by_table[table.id] = self._charts[table.id].result()
             show_step(f"drawing charts: {len(charts_by_table)} of {len(tables)} tables")
         return charts_by_table
-
-
-def open_chart_cache(code: str) -> Path | None:
-    """The directory of what the code with the hash `code` has drawn; None where there can be
-    none."""
-    try:
-        return open_directory("charts", code)
-    except UnsafeError:
-        return None  # The cache of verdicts, beside it, warns.
 
 
 @contextmanager

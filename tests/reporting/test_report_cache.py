@@ -17,7 +17,8 @@ from checker.judging import bundle_judge
 from checker.judging.kept import pack, unpack_kept
 from checker.judging.verdict_cache import VerdictCache, open_cache
 from reporting.charts import drawing
-from reporting.charts.drawing import Drawing, open_chart_cache
+from reporting.cache import open_report_cache
+from reporting.charts.drawing import Drawing
 from reporting.collect import Collected, collect
 from rules.studies.results import Setup
 
@@ -63,7 +64,7 @@ def test_a_changed_or_unsigned_bundle_gives_no_kept_figures(
 def test_charts_of_unchanged_tables_are_not_drawn_again(
     cache: VerdictCache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    directory = open_chart_cache("code")
+    _, directory = open_report_cache()
     assert directory
     table, other = CHART_TABLES[:2]
     first = Drawing(InThisProcess(), directory)
@@ -82,7 +83,7 @@ def test_charts_of_unchanged_tables_are_not_drawn_again(
     with pytest.raises(AssertionError):
         second.start([table])
     directory.chmod(0o770)
-    assert open_chart_cache("code") is None
+    assert open_report_cache()[1] is None
 
 
 def test_only_classes_of_the_project_are_read() -> None:
