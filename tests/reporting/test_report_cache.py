@@ -16,8 +16,8 @@ from checker import engine
 from checker.judging import bundle_judge
 from checker.judging.kept import pack, unpack_kept
 from checker.judging.verdict_cache import VerdictCache, open_cache
-from reporting.charts import drawing
 from reporting.cache import open_report_cache
+from reporting.charts import drawing
 from reporting.charts.drawing import Drawing
 from reporting.collect import Collected, collect
 from rules.studies.results import Setup
