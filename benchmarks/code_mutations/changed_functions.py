@@ -3,13 +3,16 @@
     python changed_functions.py TEST_FILE...
 
 Each line of standard input is a request: the changed file, its source before and after, and the
-tests with the seconds that each may take. The answer is the test that fails, `timeout`, or nothing.
+tests with the seconds that each may take. The answer is the test that fails or takes longer, or
+nothing.
 A fork gives the functions of the changed file their new code, wherever they have been imported to,
 so that nothing is imported or collected again. What runs on import does not change that way: such
 a change needs a new process, for which the file itself is changed as well.
 """
 
+import functools
 import gc
+import importlib
 import json
 import os
 import signal
@@ -23,8 +26,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from code_mutation_table import PACKAGES
+from record_contexts import pytest_collection_modifyitems as leave_out_long_tests
 
-OPTIONS = ("-q", "-p", "no:cacheprovider", "--tb=no", "-m", "not extended")
+OPTIONS = "-q", "-p", "no:cacheprovider", "--tb=no"
 
 
 class Server:
@@ -32,14 +37,21 @@ class Server:
 
     def __init__(self, requests: Any, answers: Any) -> None:
         self._requests, self._answers = requests, answers
-        self._noticed = Path(tempfile.mkstemp()[1])
+        self._noticed, self._running = (Path(tempfile.mkstemp()[1]) for _ in range(2))
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        leave_out_long_tests(items)
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         items = {item.nodeid: item for item in session.items}
+        _import_packages()
+        _clear_caches()
         self._answer({"tests": list(items)})
         for line in self._requests:
             request = json.loads(line)
             self._noticed.write_text("")
+            self._running.write_text("the change itself")
             child = os.fork()
             if child == 0:
                 os.setsid()
@@ -47,11 +59,11 @@ class Server:
                 limits_s = request["limits_s"]
                 self._run({items[test]: limit for test, limit in limits_s.items() if test in items})
                 os._exit(0)
-            code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            is_ended = os.waitpid(child, 0)[1] == 0
             with suppress(ProcessLookupError):
                 os.killpg(child, signal.SIGKILL)
-            by_death = "timeout" if code == -signal.SIGALRM else f"exit {code}" if code else ""
-            self._answer({"noticed": self._noticed.read_text() or by_death})
+            noticed = self._noticed.read_text() or ("" if is_ended else self._running.read_text())
+            self._answer({"noticed": noticed})
         return True
 
     def _answer(self, answer: dict[str, Any]) -> None:
@@ -61,6 +73,7 @@ class Server:
     def _run(self, limits_s: dict[pytest.Item, float]) -> None:
         tests = list(limits_s)
         for test, following in zip(tests, [*tests[1:], None], strict=True):
+            self._running.write_text(test.nodeid)
             signal.setitimer(signal.ITIMER_REAL, limits_s[test])  # SIGALRM ends the fork
             test.config.hook.pytest_runtest_protocol(item=test, nextitem=following)
             if self._noticed.stat().st_size:
@@ -69,6 +82,23 @@ class Server:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed and not self._noticed.stat().st_size:
             self._noticed.write_text(report.nodeid)
+
+
+def _import_packages() -> None:
+    """Import what tests would import, once for all forks."""
+    for path in sorted(p for name in PACKAGES for p in Path(name).rglob("*.py")):
+        with suppress(Exception):  # a stack that is not installed
+            importlib.import_module(".".join(path.with_suffix("").parts).removesuffix(".__init__"))
+
+
+def _clear_caches() -> None:
+    """Forget what functions of this tree returned while the tests were collected: unchanged code
+    computed it."""
+    for cached in gc.get_objects():
+        if isinstance(cached, functools._lru_cache_wrapper):
+            module = sys.modules.get(getattr(cached, "__module__", ""))
+            if str(getattr(module, "__file__", "")).startswith(f"{Path.cwd()}/"):
+                cached.cache_clear()
 
 
 def _replace_functions(file: str, before: str, after: str) -> None:

@@ -291,7 +291,7 @@ def _other_columns(node: ast.expr, columns: dict[str, list[str]]) -> Iterator[Ot
     """Another attribute or column of the same variable."""
     if _is_column(node):
         known, text = columns.get(ast.unparse(node.value), []), ast.unparse(node)
-        if text in known:
+        if text in known and len(known) > 1:
             yield "column", known[(known.index(text) + 1) % len(known)]
 
 

@@ -5,12 +5,12 @@
     python mutate_code.py run         make changes, run tests, write the tables
     python mutate_code.py check       count the judgements by package
 
-`record` runs the tests of `make test` once, in a copy of the tree. `run` makes changes that a
-seeded generator chooses from every module that is shipped, each in a copy of the tree, and runs the
-tests that execute the changed line: first those that lie where the module's own tests do, then the
-fastest. It goes on where an earlier run ended. A change that no test notices counts as surviving.
-Give it the judgement `equivalent: REASON` in the table where no test can notice it, or write a test
-and `run --again`.
+`record` runs the tests of `make test` and those with torch once, in a copy of the tree. `run` makes
+changes that a seeded generator chooses from every module that is shipped, each in a copy of the
+tree, and runs the tests that execute the changed line: first those that lie where the module's own
+tests do, then the fastest. It goes on where an earlier run ended. A change that no test notices
+counts as surviving. Give it the judgement `equivalent: REASON` in the table where no test can
+notice it, or write a test and `run --again`.
 """
 
 import argparse
@@ -106,12 +106,19 @@ class Coverage:
         return {_clean(context) for context in contexts} & self.seconds.keys()
 
     def choose_tests(self, change: Change, collected: list[str], budget_s: float) -> list[str]:
-        """The tests for a change, in the order to run them. New tests, which are not recorded,
-        serve for the modules of their folder."""
+        """The tests for a change, in the order to run them.
+
+        Beside those that execute it, these are the tests of the module's own test files, as what
+        a function remembers is executed for one test only, and the new tests of its folder, which
+        are not recorded.
+        """
         own = _Closeness(change.file)
-        new = {t for t in collected if t not in self.seconds and own.is_in_folder(t)}
-        tests = self._find_tests(change) | new
-        tests = tests or {t for t in collected if own.is_in_folder(t)}
+        tests = self._find_tests(change) | {
+            test
+            for test in collected
+            if own.is_in_folder(test) and (test not in self.seconds or not own.measure(test)[1])
+        }
+        tests = tests or {test for test in collected if own.is_in_folder(test)}
         seconds = {t: self.seconds.get(t, SECONDS_OF_NEW_TEST) for t in tests - self.unreliable}
         chosen, total_s = [], 0.0
         for test in sorted(seconds, key=lambda t: (own.measure(t), seconds[t], t)):
@@ -131,6 +138,7 @@ class _Closeness:
         self._folders, self._stem = Path(file).parts[:-1], Path(file).stem
 
     def measure(self, test: str) -> tuple[int, bool]:
+        """How many folders they share, negative, and whether the names differ."""
         parts = Path(test.partition("::")[0]).parts[1:]
         pairs = zip(parts[:-1], self._folders, strict=False)
         shared = list(takewhile(lambda pair: pair[0] == pair[1], pairs))
@@ -152,6 +160,7 @@ class Copy:
     def __init__(self, root: Path) -> None:
         self.root = root
         self._clock_s = time.time()
+        self._server: Server | None = None
 
     @property
     def python(self) -> Path:
@@ -182,10 +191,12 @@ class Copy:
     def serve(self, *test_files: str) -> "Server":
         return Server(self, test_files)
 
-    @cached_property
+    @property
     def server(self) -> "Server":
-        """A server that has collected all tests."""
-        return self.serve()
+        """A server that has collected all tests. A `cached_property` would hold a lock that the
+        servers of all copies wait for."""
+        self._server = self._server or self.serve()
+        return self._server
 
 
 class Server:
@@ -212,7 +223,7 @@ class Server:
         return dict(json.loads(self.process.stdout.readline()))
 
     def run_tests(self, file: str, before: bytes, after: bytes, limits_s: dict[str, float]) -> str:
-        """What notices the change: a test, or `timeout`; empty where all tests pass."""
+        """What notices the change: a test or an import; empty where all tests pass."""
         if self.failed:
             return self.failed
         assert self.process.stdin
@@ -281,7 +292,7 @@ def record(scratch: Path, processes: int) -> None:
     environment = {**os.environ, **{name: str(path) for name, path in names.items()}}
     environment.pop("PYTHONPATH", None)
     options = ["-q", "-p", "record_contexts", "-p", "no:cacheprovider", f"-n{processes}"]
-    options += ["--dist=loadgroup", "-m", "not extended"]
+    options += ["--dist=loadgroup"]
     command = [copy.python, "-m", "pytest", *options]
     subprocess.run(command, cwd=copy.root, env=environment, check=False)
     combine = [sys.executable, "-m", "coverage", "combine", "-q", "--data-file=.coverage"]
@@ -341,6 +352,7 @@ def run(arguments: argparse.Namespace) -> None:
         for change in changes
         if change.key not in rows or (arguments.again and _survives(rows[change.key]))
     ]
+    left.sort(key=lambda change: change.runs_on_import)  # these take longest
     copies: SimpleQueue[Copy] = SimpleQueue()
     for number in range(arguments.processes):
         copy = Copy(arguments.scratch / f"copy-{number}")

@@ -8,6 +8,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 SETTINGS, SECONDS = "COVERAGE_PROCESS_START", "TEST_SECONDS"
 """The variables that name the settings of coverage.py and the file for the seconds."""
 
@@ -18,6 +20,15 @@ def start() -> None:
         import coverage
 
         coverage.process_startup()
+
+
+@pytest.hookimpl(trylast=True)  # after they have their marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A hook of pytest: keep the tests of `make test`, and those that need no more than torch,
+    which alone execute reference/."""
+    items[:] = [
+        item for item in items if all(m.args == ("torch",) for m in item.iter_markers("extended"))
+    ]
 
 
 def pytest_runtest_setup(item: Any) -> None:
