@@ -237,9 +237,7 @@ def test_signature_by_an_agent_is_plain(
     assert ssh_keygen_actions == ["verify"]
 
 
-def test_file_that_was_replaced_after_it_was_read_does_not_matter(
-    submissions: Submissions,
-) -> None:
+def test_file_that_was_replaced_after_it_was_read_does_not_matter(submissions: Submissions) -> None:
     bundle = submissions.add()
     contents = read_files(bundle).contents
     (bundle / "signatures" / f"submission.{PRINCIPAL}.sig").write_bytes(b"replaced")

@@ -12,15 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from support.harness.cap_node import (
-    AS_FOUND,
-    SET,
-    A,
-    B,
-    Node,
-    find_watchdogs,
-    has_ended,
-)
+from support.harness.cap_node import AS_FOUND, SET, A, B, Node, find_watchdogs, has_ended
 from support.kills import DEADLINE_S, wait_for
 
 from harness import interrupts
@@ -165,13 +157,9 @@ def test_the_watchdog_writes_what_it_did_into_the_system_log(node, monkeypatch):
 
 
 def start_watchdog(path: Path) -> "subprocess.Popen[str]":
-    return subprocess.Popen(
-        [sys.executable, "-m", "harness.power.caps.watchdog", str(path)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    command = [sys.executable, "-m", "harness.power.caps.watchdog", str(path)]
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    return subprocess.Popen(command, text=True, **pipes)
 
 
 def test_the_watchdog_refuses_boards_that_its_meter_does_not_show(node):
@@ -218,8 +206,7 @@ def test_the_watchdog_reports_what_it_restores_on_stderr(node):
 
 
 def test_the_watchdog_of_simulated_boards_ends_with_their_simulator(tmp_path, monkeypatch):
-    socket = tmp_path / "socket"
-    path = tmp_path / "caps.json"
+    socket, path = tmp_path / "socket", tmp_path / "caps.json"
     simulator = server.start("h200", str(socket))
     monkeypatch.setenv(server.VARIABLE, str(socket))
     new_journal("simulated:h200", "a-run", (SavedLimit("SIM-H200-0", 700_000, None),)).write(path)
