@@ -47,7 +47,7 @@ ROOT = Path(__file__).parents[2]
 FOLDER = Path(__file__).parent.relative_to(ROOT)
 MOST_LETTERS = 160
 """Of the id of a test in the table; some have long parameters."""
-BUDGETS_S = 3.0, 10.0
+BUDGETS_S = 4.0, 20.0
 """Seconds of tests that are run first, and where they notice nothing."""
 SECONDS_OF_NEW_TEST = 0.5
 """Assumed of a test that is not recorded."""
