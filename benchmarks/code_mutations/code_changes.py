@@ -10,7 +10,8 @@ import copy
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeGuard
 
 OTHER_COMPARISONS: dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]] = {
     ast.Lt: (ast.LtE, ast.Gt),
@@ -44,12 +45,18 @@ OTHER_NAMES = {
     "ceil": "floor",
     "fullmatch": "match",
     "sorted": "list",
+    "sum": "mean",
+    "mean": "sum",
+    "median": "mean",
+    "fmean": "median",
     "union": "intersection",
     "startswith": "endswith",
     "endswith": "startswith",
 }
 OTHER_TEXTS = {"left": "right", "right": "left"}
 """The sides of `searchsorted`."""
+GUARDS = "strict", "flush", "encoding"
+"""Options that change no result where the code is right."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +74,7 @@ class Change:
     start: int
     end: int
     runs_on_import: bool
+    kind: str
     number: int = 0
 
     @property
@@ -79,23 +87,20 @@ class Change:
 
 
 def find_changes(file: str, source: bytes) -> list[Change]:
-    """Every change to the source of `file` that still compiles, in the order of the lines."""
+    """Every change to the source of `file`, in the order of the lines."""
     finder = _Finder(file, source)
     finder.visit(ast.parse(source))
     counts: Counter[tuple[str, str, str, str, int]] = Counter()
     changes = {}
     for change in sorted(finder.changes, key=lambda c: (c.start, c.end, c.changed_to)):
-        if change.code == change.changed_to or not _compiles(change.apply(source)):
-            continue
-        numbered = Change(**{**vars(change), "number": counts[change.key]})
         place = change.start, change.end, change.changed_to
-        if place not in changes:
+        if change.code != change.changed_to and place not in changes:
+            changes[place] = replace(change, number=counts[change.key])
             counts[change.key] += 1
-            changes[place] = numbered
     return list(changes.values())
 
 
-def _compiles(source: bytes) -> bool:
+def compiles(source: bytes) -> bool:
     try:
         compile(source, "changed", "exec", dont_inherit=True)
     except SyntaxError:
@@ -109,6 +114,7 @@ class _Finder(ast.NodeVisitor):
         self._file, self._source = file, source
         self._names: list[str] = []
         self._runs_on_import = True
+        self._columns: dict[str, list[str]] = {}
         lines = source.splitlines(keepends=True)
         self._offsets = [0]
         for line in lines:
@@ -116,15 +122,15 @@ class _Finder(ast.NodeVisitor):
 
     def visit(self, node: ast.AST) -> None:
         if isinstance(node, ast.expr):
-            for changed in _other_expressions(node):
+            for kind, changed in (*_other_expressions(node), *_other_columns(node, self._columns)):
                 text = changed if isinstance(changed, str) else f"({ast.unparse(changed)})"
-                self._add(node, text)
+                self._add(node, kind, text)
         elif isinstance(node, ast.stmt):
             for text in _other_statements(node):
-                self._add(node, text)
+                self._add(node, "statement", text)
         super().visit(node)
 
-    def _add(self, node: ast.expr | ast.stmt, changed_to: str) -> None:
+    def _add(self, node: ast.expr | ast.stmt, kind: str, changed_to: str) -> None:
         assert node.end_lineno is not None and node.end_col_offset is not None
         start = self._offsets[node.lineno - 1] + node.col_offset
         end = self._offsets[node.end_lineno - 1] + node.end_col_offset
@@ -140,12 +146,15 @@ class _Finder(ast.NodeVisitor):
                 start,
                 end,
                 self._runs_on_import,
+                kind,
             )
         )
 
     def _enter(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
         self._names.append(node.name)
         outside = self._runs_on_import
+        if outside and not isinstance(node, ast.ClassDef):
+            self._columns = _find_columns(node)
         self._runs_on_import = outside and isinstance(node, ast.ClassDef)
         for statement in node.body:
             self.visit(statement)
@@ -172,36 +181,48 @@ class _Finder(ast.NodeVisitor):
     def visit_JoinedStr(self, node: ast.JoinedStr) -> None:
         """Python 3.11 has no exact places of what is inside a formatted string."""
 
+    def visit_keyword(self, node: ast.keyword) -> None:
+        if node.arg not in GUARDS:
+            self.generic_visit(node)
+
     def visit_Import(self, node: ast.Import | ast.ImportFrom) -> None:
         """Imports stay."""
 
     visit_ImportFrom = visit_Import
 
 
-def _other_expressions(node: ast.expr) -> Iterator[ast.expr | str]:
+Other = tuple[str, ast.expr | str]
+"""The kind of a change, and what an expression becomes."""
+
+
+def _other_expressions(node: ast.expr) -> Iterator[Other]:
     match node:
         case ast.Compare():
             yield from _other_compares(node)
         case ast.BoolOp():
             opposite = ast.And() if isinstance(node.op, ast.Or) else ast.Or()
-            yield ast.BoolOp(opposite, node.values)
+            yield "condition", ast.BoolOp(opposite, node.values)
             for left_out in range(len(node.values)):
                 kept = [v for i, v in enumerate(node.values) if i != left_out]
-                yield kept[0] if len(kept) == 1 else ast.BoolOp(node.op, kept)
-        case ast.UnaryOp(op=ast.Not() | ast.USub()):
-            yield node.operand
+                yield "condition", kept[0] if len(kept) == 1 else ast.BoolOp(node.op, kept)
+        case ast.UnaryOp(op=ast.Not()):
+            yield "condition", node.operand
+        case ast.UnaryOp(op=ast.USub()):
+            yield "sign", node.operand
         case ast.BinOp() if type(node.op) in OTHER_OPERATORS and not _is_text_or_path(node):
-            yield ast.BinOp(node.left, OTHER_OPERATORS[type(node.op)](), node.right)
-            yield node.left
-            yield node.right
+            kind = "sign" if isinstance(node.op, ast.Add | ast.Sub) else "factor"
+            yield kind, ast.BinOp(node.left, OTHER_OPERATORS[type(node.op)](), node.right)
+            yield kind, node.left
+            yield kind, node.right
         case ast.Constant(value=bool()):
-            yield str(not node.value)
+            yield "condition", str(not node.value)
         case ast.Constant(value=int() | float()):
-            yield from (repr(number) for number in (node.value + 1, node.value - 1))
+            for number in (node.value + 1, node.value - 1):
+                yield "constant", repr(number)
         case ast.Constant(value=str()) if node.value in OTHER_TEXTS:
-            yield repr(OTHER_TEXTS[node.value])
+            yield "function", repr(OTHER_TEXTS[node.value])
         case ast.IfExp():
-            yield ast.IfExp(node.test, node.orelse, node.body)
+            yield "condition", ast.IfExp(node.test, node.orelse, node.body)
         case ast.Call():
             yield from _other_calls(node)
         case ast.Subscript(slice=ast.Slice() as part):
@@ -209,39 +230,74 @@ def _other_expressions(node: ast.expr) -> Iterator[ast.expr | str]:
                 if getattr(part, end) is not None:
                     fields = {"lower": part.lower, "upper": part.upper, "step": part.step}
                     cut = ast.Slice(**{**fields, end: None})
-                    yield ast.Subscript(node.value, cut, node.ctx)
+                    yield "boundary", ast.Subscript(node.value, cut, node.ctx)
         case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
             for number, loop in enumerate(node.generators):
                 for condition in range(len(loop.ifs)):
                     changed = copy.deepcopy(node)
                     del changed.generators[number].ifs[condition]
-                    text = ast.unparse(changed)
-                    yield text
+                    yield "condition", ast.unparse(changed)
 
 
-def _other_compares(node: ast.Compare) -> Iterator[ast.expr]:
+def _other_compares(node: ast.Compare) -> Iterator[Other]:
     for number, operator in enumerate(node.ops):
         for comparison in OTHER_COMPARISONS[type(operator)]:
             operators = [comparison() if i == number else o for i, o in enumerate(node.ops)]
-            yield ast.Compare(node.left, operators, node.comparators)
+            is_boundary = comparison.__name__.rstrip("E") == type(operator).__name__.rstrip("E")
+            kind = "boundary" if is_boundary else "condition"
+            yield kind, ast.Compare(node.left, operators, node.comparators)
 
 
-def _other_calls(node: ast.Call) -> Iterator[str]:
-    """The call of an opposite function, and the call without each of its keywords."""
+def _other_calls(node: ast.Call) -> Iterator[Other]:
+    """The call of an opposite function, with swapped arguments, and without an option."""
     name = ast.unparse(node.func)
     stem, dot, last = name.rpartition(".")
     if last in OTHER_NAMES and not any(k.arg == "key" for k in node.keywords):
-        function = ast.Name(f"{stem}{dot}{OTHER_NAMES[last]}")
-        yield ast.unparse(ast.Call(function, node.args, node.keywords))
+        other = "max" if name == "sum" else OTHER_NAMES[last]  # there is no built-in mean
+        function = ast.Name(f"{stem}{dot}{other}")
+        yield "function", ast.unparse(ast.Call(function, node.args, node.keywords))
+    if len(node.args) > 1 and not any(isinstance(a, ast.Starred) for a in node.args[:2]):
+        swapped = [node.args[1], node.args[0], *node.args[2:]]
+        yield "arguments", ast.unparse(ast.Call(node.func, swapped, node.keywords))
     for left_out in node.keywords:
-        if left_out.arg is not None:
+        if left_out.arg not in (None, *GUARDS) and isinstance(left_out.value, ast.Constant):
             keywords = [k for k in node.keywords if k is not left_out]
-            yield ast.unparse(ast.Call(node.func, node.args, keywords))
+            yield "arguments", ast.unparse(ast.Call(node.func, node.args, keywords))
+
+
+def _find_columns(function: ast.AST) -> dict[str, list[str]]:
+    """The attributes and columns that a function reads of each variable, such as `row.start_ns`
+    and `row.end_ns` of `row`. What is called is none."""
+    called = {id(node.func) for node in ast.walk(function) if isinstance(node, ast.Call)}
+    columns: dict[str, list[str]] = {}
+    for node in ast.walk(function):
+        if _is_column(node) and id(node) not in called:
+            known = columns.setdefault(ast.unparse(node.value), [])
+            if (text := ast.unparse(node)) not in known:
+                known.append(text)
+    return columns
+
+
+def _is_column(node: ast.AST) -> TypeGuard[ast.Attribute | ast.Subscript]:
+    match node:
+        case ast.Attribute(ctx=ast.Load()):
+            return True
+        case ast.Subscript(ctx=ast.Load(), slice=ast.Constant(value=str())):
+            return True
+    return False
+
+
+def _other_columns(node: ast.expr, columns: dict[str, list[str]]) -> Iterator[Other]:
+    """Another attribute or column of the same variable."""
+    if _is_column(node):
+        known, text = columns.get(ast.unparse(node.value), []), ast.unparse(node)
+        if text in known and len(known) > 1:
+            yield "column", known[(known.index(text) + 1) % len(known)]
 
 
 def _other_statements(node: ast.stmt) -> Iterator[str]:
     match node:
-        case ast.Return(value=ast.expr() as value) if ast.unparse(value) != "None":
+        case ast.Return(value=ast.expr() as value) if ast.unparse(value) not in ("None", "False"):
             yield "return None"
         case ast.Expr(value=ast.Call() | ast.Await()):
             yield "pass"

@@ -1,15 +1,16 @@
 """Changes the code in small ways, one at a time, and tells which changes no test notices.
 
     cd benchmarks/code_mutations
-    python mutate_code.py record      which test executes which line
-    python mutate_code.py run         make changes, run tests, write the table
-    python mutate_code.py check       count the judgements of the table
+    python mutate_code.py record      which test executes which line; needs coverage.py
+    python mutate_code.py run         make changes, run tests, write the tables
+    python mutate_code.py check       count the judgements by package
 
-`record` runs the tests once, in a copy of the tree, with tracing. `run` makes changes that a seeded
-generator chooses, each in a copy of the tree, and runs the tests that execute the changed line:
-those of the module's own test files first, then the fastest. It goes on where an earlier run ended.
-A change that no test notices gets the judgement `survives`. Replace it in the table with
-`equivalent: REASON` where no test can notice it, or write a test, `record`, and `run --again`.
+`record` runs the tests of `make test` and those with torch once, in a copy of the tree. `run` makes
+changes that a seeded generator chooses from every module that is shipped, each in a copy of the
+tree, and runs the tests that execute the changed line: first those that lie where the module's own
+tests do, then the fastest. It goes on where an earlier run ended. A change that no test notices
+counts as surviving. Give it the judgement `equivalent: REASON` in the table where no test can
+notice it, or write a test and `run --again`.
 """
 
 import argparse
@@ -17,121 +18,142 @@ import json
 import os
 import re
 import shutil
-import signal
 import site
 import subprocess
 import sys
 import tempfile
 import time
 import venv
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import takewhile
 from pathlib import Path
 from queue import SimpleQueue
-from random import Random
 from typing import Any
 
-from code_changes import Change, find_changes
-from code_mutation_table import COLUMNS, check, key_of, read_rows, write_rows
+from change_sampling import choose_changes
+from code_changes import Change
+from code_mutation_table import (
+    COLUMNS,
+    PACKAGES,
+    read_rows,
+    summarize,
+    write_rows,
+)
 
 ROOT = Path(__file__).parents[2]
 FOLDER = Path(__file__).parent.relative_to(ROOT)
-METRICS, TRUST, POWER = "tests/rules/metrics", "tests/checker/trust", "tests/harness/power"
-TARGETS = {
-    "rules/metrics/run.py": (METRICS, "tests/rules/test_rules.py"),
-    "rules/metrics/parts.py": (METRICS,),
-    "rules/metrics/energy.py": (METRICS,),
-    "rules/metrics/counter.py": (METRICS,),
-    "rules/metrics/sweeps/points.py": (METRICS, "tests/harness/sweep"),
-    "rules/metrics/sweeps/peaks.py": (METRICS,),
-    "rules/metrics/sweeps/scaling.py": (METRICS,),
-    "rules/metrics/sweeps/gains.py": (METRICS,),
-    "rules/metrics/sweeps/best_settings.py": (METRICS,),
-    "rules/metrics/uncertainty/propagation.py": (METRICS,),
-    "rules/metrics/uncertainty/repeats.py": (METRICS, "tests/harness/run/test_repeats.py"),
-    "rules/metrics/uncertainty/within_run.py": (METRICS,),
-    "rules/metrics/comparison.py": (METRICS, "tests/rules/test_head_to_head.py"),
-    "checker/engine.py": ("tests/checker",),
-    "checker/judging/bundle_judge.py": ("tests/checker",),
-    "checker/judging/round_rules.py": ("tests/checker",),
-    "checker/trust/authority.py": (TRUST,),
-    "checker/trust/manifest.py": (TRUST,),
-    "checker/trust/keyring.py": (TRUST,),
-    "rules/bundle_format/files.py": ("tests/rules/bundle_format", "tests/checker"),
-    "harness/power/caps/limits.py": (POWER,),
-    "harness/power/caps/apply.py": (POWER,),
-    "harness/power/caps/restore.py": (POWER,),
-    "harness/power/caps/watchdog.py": (POWER,),
-    "harness/power/caps/journal.py": (POWER,),
-    "harness/power/caps/registry.py": (POWER,),
-    "harness/power/caps/lock.py": (POWER,),
-    "harness/power/caps/host.py": (POWER,),
-    "harness/run/board_settings.py": (POWER, "tests/harness/run/test_preflight.py"),
-    "harness/power/board_reader.py": (POWER,),
-    "harness/power/sampler.py": (POWER,),
-    "harness/power/reading_process.py": (POWER,),
-    "harness/run/workers/recorder.py": ("tests/harness/run/workers/test_recorder.py",),
-    "reporting/sections/compare.py": ("tests/reporting", METRICS),
-}
-"""The modules that are changed, and their own test files."""
-TESTS = "tests/rules", "tests/checker", "tests/harness", "tests/reporting"
-SLOW = tuple(
-    f"tests/reporting/browser/test_report_browser{part}.py"
-    for part in ("", "_charts", "_racks", "_reader")
-)
 MOST_LETTERS = 160
 """Of the id of a test in the table; some have long parameters."""
-LEAST_CHANGES = 16
-"""Of each module."""
-BUDGETS_S = 30.0, 60.0
+BUDGETS_S = 4.0, 20.0
 """Seconds of tests that are run first, and where they notice nothing."""
+SECONDS_OF_NEW_TEST = 0.5
+"""Assumed of a test that is not recorded."""
 PATIENCE, LEAST_S = 4.0, 30.0
 """A test that takes this many times its usual time, and so many seconds, has noticed the change."""
-PRELOADED = (
-    "numpy",
-    "pandas",
-    "pyarrow.csv",
-    "pytest",
-    "hypothesis",
-    "click.testing",
-    "rich.console",
-)
+SETTINGS = """[run]
+source = {source}
+data_file = {notes}/coverage
+parallel = true
+context = ${{PYTEST_CURRENT_TEST-}}
+sigterm = true
+patch = _exit
+disable_warnings = no-data-collected, module-not-imported, already-imported, module-not-measured
+"""
+"""Of coverage.py. A process that a test starts notes this test as its context."""
+START = "import record_contexts; record_contexts.start()"
+"""What each Python of a copy executes first."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Coverage:
-    """Which lines of the changed modules each test executes, and its seconds."""
+    """Which lines each test executes, and its seconds."""
 
+    notes: Path
     seconds: dict[str, float]
-    lines: dict[str, dict[str, list[int]]]
-    """By test, then by file."""
+    unreliable: set[str]
+    """Tests that fail without any change."""
 
     @classmethod
-    def load(cls, path: Path) -> "Coverage":
-        return cls(**json.loads(path.read_text()))
+    def load(cls, scratch: Path) -> "Coverage":
+        passed = (line.rstrip("\n").rsplit("\t", 1) for line in (scratch / "seconds").open())
+        return cls(scratch, {_clean(test): float(duration) for test, duration in passed}, set())
 
-    def choose_tests(self, change: Change, budget_s: float) -> list[str]:
+    @cached_property
+    def _data(self) -> Any:
+        from coverage import CoverageData
+
+        data = CoverageData(str(self.notes / "lines/.coverage"))
+        data.read()
+        return data
+
+    def _find_tests(self, change: Change) -> set[str]:
+        """The tests that execute the change. A line that runs on import is noted for the first test
+        of a process only: for it all tests of the module serve."""
+        path = str(self.notes / "recorded" / change.file)
+        by_line = self._data.contexts_by_lineno(path)
+        lines = range(change.line, change.line + change.code.count("\n") + 1)
+        contexts = {c for line in lines for c in by_line.get(line, ()) if c}
+        if change.runs_on_import or not contexts:
+            contexts = {c for of_line in by_line.values() for c in of_line if c}
+        return {_clean(context) for context in contexts} & self.seconds.keys()
+
+    def choose_tests(self, change: Change, collected: list[str], budget_s: float) -> list[str]:
         """The tests for a change, in the order to run them.
 
-        A line that runs on import is recorded for the first test of a process only. For such a
-        line, and where no test executes the line, all tests of the module serve.
+        Beside those that execute it, these are the tests of the module's own test files, as what
+        a function remembers is executed for one test only, and the new tests of its folder, which
+        are not recorded.
         """
-        lines = range(change.line, change.line + change.code.count("\n") + 1)
-        of_file = {test: set(f[change.file]) for test, f in self.lines.items() if change.file in f}
-        covering = [test for test, reached in of_file.items() if not reached.isdisjoint(lines)]
-        if change.runs_on_import:
-            covering = []
-        test_files = TARGETS[change.file]
-        tests = covering or list(of_file) or [t for t in self.seconds if t.startswith(test_files)]
-        tests.sort(key=lambda test: (not test.startswith(test_files), self.seconds[test]))
+        own = _Closeness(change.file)
+        tests = self._find_tests(change) | {
+            test
+            for test in collected
+            if own.is_in_folder(test) and (test not in self.seconds or not own.measure(test)[1])
+        }
+        tests = tests or {test for test in collected if own.is_in_folder(test)}
+        seconds = {t: self.seconds.get(t, SECONDS_OF_NEW_TEST) for t in tests - self.unreliable}
+        # Of each test function one case first: its other cases rarely notice more.
+        cases: Counter[str] = Counter()
+        order = []
+        for test in sorted(seconds, key=lambda t: (seconds[t], t)):
+            function = test.partition("[")[0]
+            order.append((own.measure(test), cases[function], seconds[test], test))
+            cases[function] += 1
         chosen, total_s = [], 0.0
-        for test in tests:
-            total_s += self.seconds[test]
-            if total_s <= budget_s or not chosen:
+        for *_, test in sorted(order):
+            if total_s + seconds[test] <= budget_s or not chosen:
                 chosen.append(test)
+                total_s += seconds[test]
         return chosen
+
+    def limit_s(self, test: str) -> float:
+        return LEAST_S + PATIENCE * self.seconds.get(test, SECONDS_OF_NEW_TEST)
+
+
+class _Closeness:
+    """How close a test is to a module by its path: tests/ mirrors the packages."""
+
+    def __init__(self, file: str) -> None:
+        self._folders, self._stem = Path(file).parts[:-1], Path(file).stem
+
+    def measure(self, test: str) -> tuple[int, bool]:
+        """How many folders they share, negative, and whether the names differ."""
+        parts = Path(test.partition("::")[0]).parts[1:]
+        pairs = zip(parts[:-1], self._folders, strict=False)
+        shared = list(takewhile(lambda pair: pair[0] == pair[1], pairs))
+        return -len(shared), self._stem not in parts[-1]
+
+    def is_in_folder(self, test: str) -> bool:
+        return -self.measure(test)[0] >= min(2, len(self._folders))
+
+
+def _clean(test: str) -> str:
+    """The id of a test, without the name of its group, which pytest-xdist appends, and without the
+    phase, which pytest appends for the processes that it starts."""
+    return re.sub(r"(@[a-z-]+)?( \((setup|call|teardown)\))?$", "", test)
 
 
 class Copy:
@@ -140,6 +162,7 @@ class Copy:
     def __init__(self, root: Path) -> None:
         self.root = root
         self._clock_s = time.time()
+        self._server: Server | None = None
 
     @property
     def python(self) -> Path:
@@ -152,15 +175,14 @@ class Copy:
         listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
         names = subprocess.run(listing, cwd=ROOT, capture_output=True, text=True, check=True).stdout
         for name in filter(None, names.split("\0")):
-            if (ROOT / name).exists():
+            if (ROOT / name).is_file():
                 (self.root / name).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(ROOT / name, self.root / name, follow_symlinks=False)
         venv.create(self.root / ".venv", symlinks=True, with_pip=False)
         (packages,) = (self.root / ".venv/lib").glob("python*/site-packages")
         paths = [path for path in sys.path if path.endswith("site-packages")]
         lines = [self.root, self.root / FOLDER, *(paths or site.getsitepackages())]
-        start = "import line_coverage; line_coverage.start()"
-        (packages / "copy.pth").write_text("\n".join([*map(str, lines), start, ""]))
+        (packages / "copy.pth").write_text("\n".join([*map(str, lines), START, ""]))
 
     def write(self, file: str, content: bytes) -> None:
         """Replace a file. Its time is new, so that Python compiles it again."""
@@ -168,176 +190,132 @@ class Copy:
         (self.root / file).write_bytes(content)
         os.utime(self.root / file, (self._clock_s, self._clock_s))
 
-    @cached_property
-    def server(self) -> "subprocess.Popen[str]":
-        """A process that has the libraries in memory and forks for each run of tests."""
-        command = [self.python, self.root / FOLDER / "mutate_code.py", "serve"]
-        environment = {**os.environ, "PYTHONHASHSEED": "0"}
+    def serve(self, *test_files: str) -> "Server":
+        return Server(self, test_files)
+
+    @property
+    def server(self) -> "Server":
+        """A server that has collected all tests. A `cached_property` would hold a lock that the
+        servers of all copies wait for."""
+        self._server = self._server or self.serve()
+        return self._server
+
+
+class Server:
+    """A process of changed_functions.py, and the tests that it has collected."""
+
+    def __init__(self, copy: Copy, test_files: tuple[str, ...]) -> None:
         # Without bytecode each run of tests would compile every module; without buffers it would
         # not notice a missing flush.
-        for name in ("PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED"):
-            environment.pop(name, None)
-        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-        return subprocess.Popen(command, cwd=self.root, env=environment, **pipes)  # type: ignore[call-overload, no-any-return]
+        kept = os.environ.keys() - {"PYTHONDONTWRITEBYTECODE", "PYTHONUNBUFFERED", "PYTHONPATH"}
+        self.process = subprocess.Popen(
+            [copy.python, copy.root / FOLDER / "changed_functions.py", *test_files],
+            cwd=copy.root,
+            env={**{name: os.environ[name] for name in kept}, "PYTHONHASHSEED": "0"},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        answer = self._read()
+        self.tests: list[str] = answer.get("tests", [])
+        self.failed: str = answer.get("noticed", "")
 
-    def run_tests(self, timeouts_s: dict[str, float]) -> str:
-        """Run tests, each for at most its time. What notices: a test, `import` or `timeout`; empty
-        where all tests pass."""
-        assert self.server.stdin and self.server.stdout
-        self.server.stdin.write(json.dumps(timeouts_s) + "\n")
-        self.server.stdin.flush()
-        return str(json.loads(self.server.stdout.readline())["noticed"])
+    def _read(self) -> dict[str, Any]:
+        assert self.process.stdout
+        return dict(json.loads(self.process.stdout.readline()))
 
-    def try_change(self, change: Change, coverage: Coverage) -> str:
+    def run_tests(self, file: str, before: bytes, after: bytes, limits_s: dict[str, float]) -> str:
+        """What notices the change: a test or an import; empty where all tests pass."""
+        if self.failed:
+            return self.failed
+        assert self.process.stdin
+        change = {"file": file, "before": before.decode(), "after": after.decode()}
+        self.process.stdin.write(json.dumps({"change": change, "limits_s": limits_s}) + "\n")
+        self.process.stdin.flush()
+        return str(self._read()["noticed"])
+
+    def stop(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+
+class Attempt:
+    """One change in a copy."""
+
+    def __init__(self, copy: Copy, change: Change, coverage: Coverage) -> None:
+        self._copy, self._change, self._coverage = copy, change, coverage
+        self._before = (ROOT / change.file).read_bytes()
+        self._after = change.apply(self._before)
+
+    def run(self, budgets_s: tuple[float, ...]) -> str:
         """Make the change, run its tests and take the change back; what notices it."""
-        source = (ROOT / change.file).read_bytes()
-        self.write(change.file, change.apply(source))
+        tried: set[str] = set()
+        for budget_s in budgets_s:
+            chosen = self._coverage.choose_tests(self._change, self._copy.server.tests, budget_s)
+            while rest := [test for test in chosen if test not in tried]:
+                noticed = self._run_tests(rest, self._after)
+                if noticed in rest and self._run_tests([noticed], self._before):
+                    self._coverage.unreliable.add(noticed)  # it fails without the change too
+                    tried.add(noticed)
+                    continue
+                if noticed:
+                    return noticed
+                tried |= set(rest)
+        return ""
+
+    def _run_tests(self, tests: list[str], source: bytes) -> str:
+        limits_s = {test: self._coverage.limit_s(test) for test in tests}
+        self._copy.write(self._change.file, source)
         try:
-            tried: list[str] = []
-            for budget_s in BUDGETS_S:
-                tests = coverage.choose_tests(change, budget_s)
-                if rest := [test for test in tests if test not in tried]:
-                    timeouts_s = {t: LEAST_S + PATIENCE * coverage.seconds[t] for t in rest}
-                    if noticed := self.run_tests(timeouts_s):
-                        return noticed
-                tried += rest
-            return ""
+            if not self._change.runs_on_import:
+                return self._copy.server.run_tests(
+                    self._change.file, self._before, source, limits_s
+                )
+            files = dict.fromkeys(test.partition("::")[0] for test in tests)
+            server = self._copy.serve(*files)
+            try:
+                return server.run_tests(self._change.file, source, source, limits_s)
+            finally:
+                server.stop()
         finally:
-            self.write(change.file, source)
-
-
-def serve() -> None:
-    """Run tests in a fork for each request on standard input."""
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(os.open(os.devnull, os.O_RDWR), 1)
-    for module in PRELOADED:
-        __import__(module)
-    for line in sys.stdin:
-        timeouts_s = json.loads(line)
-        with tempfile.NamedTemporaryFile("r") as notes:
-            child = os.fork()
-            if child == 0:
-                os.setsid()
-                os._exit(_run_pytest(timeouts_s, notes.name))
-            noticed = _await(child, LEAST_S + sum(timeouts_s.values()))
-            noticed = notes.read() or noticed
-        answers.write(json.dumps({"noticed": noticed}) + "\n")
-        answers.flush()
-
-
-def _await(child: int, timeout_s: float) -> str:
-    """Wait for a run of tests; `timeout` or `import` where it did not end as a run should."""
-    deadline = time.monotonic() + timeout_s
-    while True:
-        pid, status = os.waitpid(child, os.WNOHANG)
-        if pid:
-            code = os.waitstatus_to_exitcode(status)
-            if code == -signal.SIGALRM:
-                return "timeout"
-            return "" if code == 0 else "import" if code in (1, 2, 3, 4) else f"exit {code}"
-        if time.monotonic() > deadline:
-            with suppress(ProcessLookupError):
-                os.killpg(child, 9)
-            os.waitpid(child, 0)
-            return "timeout"
-        time.sleep(0.05)
-
-
-def _run_pytest(timeouts_s: dict[str, float], notes: str) -> int:
-    import pytest
-
-    order = {test: place for place, test in enumerate(timeouts_s)}
-
-    class Selection:
-        def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-            items[:] = sorted(
-                (item for item in items if item.nodeid in order), key=lambda i: order[i.nodeid]
-            )
-
-        def pytest_runtest_setup(self, item: pytest.Item) -> None:
-            signal.setitimer(signal.ITIMER_REAL, timeouts_s[item.nodeid])  # SIGALRM ends the run
-
-        def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-            if report.failed and not Path(notes).stat().st_size:
-                Path(notes).write_text(report.nodeid)
-
-    files = sorted({test.partition("::")[0] for test in timeouts_s})
-    options = ["-x", "-q", "-p", "no:cacheprovider", "--tb=no"]
-    os.dup2(os.open(os.devnull, os.O_RDWR), 2)
-    return int(pytest.main([*options, *files], plugins=[Selection()]))
+            self._copy.write(self._change.file, self._before)
 
 
 def record(scratch: Path, processes: int) -> None:
-    """Run the tests with tracing, and write what each executes to `coverage.json`."""
+    """Run the tests once, and note which lines each executes and how long it takes."""
     copy, notes = Copy(scratch / "recorded"), scratch / "lines"
     copy.make()
     shutil.rmtree(notes, ignore_errors=True)
     notes.mkdir(parents=True)
-    files = [str(copy.root / file) for file in TARGETS]
-    environment = {
-        **os.environ,
-        "LINE_COVERAGE": str(notes),
-        "LINE_COVERAGE_FILES": os.pathsep.join(files),
-    }
-    options = ["-q", "-p", "line_coverage", "-p", "no:cacheprovider", f"-n{processes}"]
-    options += ["--dist=loadgroup", *(f"--ignore={test}" for test in SLOW)]
-    command = [copy.python, "-m", "pytest", *options, *TESTS]
+    (scratch / "seconds").write_text("")
+    source = "\n    ".join(str(copy.root / package) for package in PACKAGES)
+    (notes / "settings").write_text(SETTINGS.format(source=source, notes=notes))
+    names = {"COVERAGE_PROCESS_START": notes / "settings", "TEST_SECONDS": scratch / "seconds"}
+    environment = {**os.environ, **{name: str(path) for name, path in names.items()}}
+    environment.pop("PYTHONPATH", None)
+    options = ["-q", "-p", "record_contexts", "-p", "no:cacheprovider", f"-n{processes}"]
+    options += ["--dist=loadgroup"]
+    command = [copy.python, "-m", "pytest", *options]
     subprocess.run(command, cwd=copy.root, env=environment, check=False)
-    passed = (line.rstrip("\n").rsplit("\t", 1) for line in (notes / "passed").open())
-    seconds = {_without_group(test): float(duration) for test, duration in passed}
-    lines: dict[str, dict[str, set[int]]] = {}
-    for path in notes.glob("*.lines"):
-        for line in path.open():
-            test, _, places = line.rstrip("\n").partition("\t")
-            of_test = lines.setdefault(_without_group(test), {})
-            for place in places.split(","):
-                number, _, at = place.partition(":")
-                of_test.setdefault(list(TARGETS)[int(number)], set()).add(int(at))
-    lines_by_test = {
-        t: {f: sorted(of) for f, of in lines[t].items()} for t in lines if t in seconds
-    }
-    (scratch / "coverage.json").write_text(json.dumps({"seconds": seconds, "lines": lines_by_test}))
-    print(
-        f"{len(seconds)} tests, {len(lines_by_test)} of which execute a line of "
-        f"{len(TARGETS)} modules"
-    )
-
-
-def _without_group(test: str) -> str:
-    """The id of a test, to which pytest-xdist appends the name of its group."""
-    return re.sub(r"@[a-z-]+$", "", test)
-
-
-def choose_changes(count: int, seed: int, modules: list[str], done: set[Any]) -> list[Change]:
-    """Changes of all modules, in proportion to how many there are, those of the table first."""
-    by_file = {file: find_changes(file, (ROOT / file).read_bytes()) for file in modules}
-    total = sum(map(len, by_file.values()))
-    chosen = []
-    for file, changes in by_file.items():
-        share = max(LEAST_CHANGES, -(-count * len(changes) // total))
-        random = Random(f"{seed} {file}")
-        ranked = sorted(changes, key=lambda change: (change.key not in done, random.random()))
-        chosen += ranked[: max(share, sum(change.key in done for change in changes))]
-    return chosen
+    combine = [sys.executable, "-m", "coverage", "combine", "-q", "--data-file=.coverage"]
+    subprocess.run([*combine, *map(str, notes.glob("coverage.*"))], cwd=notes, check=True)
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Try changes until `--changes` are in the table."""
-    coverage = Coverage.load(arguments.scratch / "coverage.json")
-    rows = {key_of(row): row for row in read_rows()}
-    if arguments.again:
-        rows = {key: row for key, row in rows.items() if row["judgement"] != "survives"}
-        tried = {key_of(row) for row in read_rows()}
-    else:
-        tried = set(rows)
-    changes = choose_changes(arguments.changes, arguments.seed, arguments.module, tried)
-    current = {change.key: change for change in changes}
-    rows = {k: row for k, row in rows.items() if k in current or k[0] not in arguments.module}
-    for key, row in rows.items():
-        if key in current:
-            row["line"] = str(current[key].line)
-    left = [change for change in changes if change.key not in rows]
-    Random(arguments.seed).shuffle(left)  # so that what is done after half the time is a sample too
+    coverage = Coverage.load(arguments.scratch)
+    changes = choose_changes(arguments.changes, arguments.seed)
+    known = read_rows()
+    rows = {change.key: known[change.key] for change in changes if change.key in known}
+    for change in changes:
+        if change.key in rows:
+            rows[change.key]["line"] = str(change.line)
+    left = [
+        change
+        for change in changes
+        if change.key not in rows or (arguments.again and _survives(rows[change.key]))
+    ]
+    left.sort(key=lambda change: change.runs_on_import)  # these take longest
     copies: SimpleQueue[Copy] = SimpleQueue()
     for number in range(arguments.processes):
         copy = Copy(arguments.scratch / f"copy-{number}")
@@ -347,7 +325,8 @@ def run(arguments: argparse.Namespace) -> None:
     def attempt(change: Change) -> tuple[Change, str, float]:
         copy, began_s = copies.get(), time.monotonic()
         try:
-            return change, copy.try_change(change, coverage), time.monotonic() - began_s
+            noticed = Attempt(copy, change, coverage).run(tuple(arguments.budgets))
+            return change, noticed, time.monotonic() - began_s
         finally:
             copies.put(copy)
 
@@ -355,37 +334,38 @@ def run(arguments: argparse.Namespace) -> None:
         attempts = [pool.submit(attempt, change) for change in left]
         for number, done in enumerate(as_completed(attempts), 1):
             change, noticed, took_s = done.result()
-            result = "killed" if noticed else "survived"
-            judgement = f"killed by {noticed[:MOST_LETTERS]}" if noticed else "survives"
-            cells = (change.file, change.line, change.function, change.code, change.changed_to,
-                    change.number, result, judgement)  # fmt: skip
-            rows[change.key] = dict(zip(COLUMNS, map(str, cells), strict=True))
-            write_rows(list(rows.values()))
+            result = "caught" if noticed else "survived"
+            row = {name: str(vars(change)[name]) for name in COLUMNS if name in vars(change)}
+            results = {"result": result, "noticed_by": noticed[:MOST_LETTERS], "judgement": ""}
+            rows[change.key] = row | results
+            write_rows(rows)
             where = f"{change.file}:{change.line}"
             print(f"{number}/{len(left)} {took_s:.0f} s {where} {result} {noticed}", flush=True)
     while not copies.empty():
-        copies.get().server.kill()
+        copies.get().server.stop()
+
+
+def _survives(row: dict[str, str]) -> bool:
+    return row["result"] == "survived" and not row["judgement"]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("action", choices=["record", "run", "check", "serve"])
-    parser.add_argument("--changes", type=int, default=460)
-    parser.add_argument("--seed", type=int, default=12)
-    parser.add_argument("--module", nargs="+", default=list(TARGETS), choices=list(TARGETS))
+    parser.add_argument("action", choices=["record", "run", "check"])
+    parser.add_argument("--changes", type=int, default=700)
+    parser.add_argument("--seed", type=int, default=45)
     parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--budgets", type=float, nargs="+", default=BUDGETS_S, metavar="SECONDS")
     parser.add_argument("--again", action="store_true", help="try again what survives")
     default = Path(tempfile.gettempdir()) / "wattmark-code-mutations"
     parser.add_argument("--scratch", type=Path, default=default, help="for copies of the tree")
     arguments = parser.parse_args()
     arguments.scratch.mkdir(exist_ok=True)
-    if arguments.action == "serve":
-        serve()
-    elif arguments.action == "record":
+    if arguments.action == "record":
         record(arguments.scratch, arguments.processes)
     elif arguments.action == "run":
         run(arguments)
-    return check() if arguments.action in ("run", "check") else 0
+    return summarize()
 
 
 if __name__ == "__main__":

@@ -237,9 +237,7 @@ def test_signature_by_an_agent_is_plain(
     assert ssh_keygen_actions == ["verify"]
 
 
-def test_file_that_was_replaced_after_it_was_read_does_not_matter(
-    submissions: Submissions,
-) -> None:
+def test_file_that_was_replaced_after_it_was_read_does_not_matter(submissions: Submissions) -> None:
     bundle = submissions.add()
     contents = read_files(bundle).contents
     (bundle / "signatures" / f"submission.{PRINCIPAL}.sig").write_bytes(b"replaced")
@@ -247,16 +245,27 @@ def test_file_that_was_replaced_after_it_was_read_does_not_matter(
     assert (trust.signer, trust.problems) == (PRINCIPAL, ())
 
 
-def test_ssh_keygen_without_an_answer_is_a_finding(
-    submissions: Submissions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("script", "found"),
+    [
+        ("exec sleep 5", "ssh-keygen gave no answer within 0.2 s"),
+        ("echo Out of luck >&2; exit 1", "Out of luck"),
+    ],
+)
+def test_ssh_keygen_that_refuses_or_gives_no_answer_is_a_finding(
+    submissions: Submissions,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    script: str,
+    found: str,
 ) -> None:
     bundle = submissions.add()
     program = tmp_path / "bin" / "ssh-keygen"
     program.parent.mkdir()
-    program.write_text("#!/bin/sh\nexec sleep 5\n")
+    program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(program.parent), prepend=os.pathsep)
     monkeypatch.setattr(signature, "_TIME_LIMIT_S", 0.2, raising=False)
     (finding,) = judge(bundle).findings
     assert finding.rule == "I106"
-    assert finding.found == "ssh-keygen gave no answer within 0.2 s"
+    assert finding.found == found

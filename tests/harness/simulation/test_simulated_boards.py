@@ -190,3 +190,6 @@ def test_the_node_has_the_true_power_and_energy_of_all_boards():
     # The board reaches its power within a fraction of a second.
     assert later["energy_j"] == pytest.approx(100 * later["power_w"], rel=0.01)
     assert later["elapsed_s"] == 100
+    now_ns[0] = 200_000_000_000
+    boards.set_cap("SIM-H200-0", 200_000)  # lowers no power of the past
+    assert boards.node(now_ns[0])["energy_j"] == pytest.approx(200 * later["power_w"], rel=0.01)

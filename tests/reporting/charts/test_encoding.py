@@ -48,6 +48,7 @@ _BF16 = {"variant": "tuned", "precision": "bf16"}
 def test_setups_of_studies_on_one_board_differ_in_shape() -> None:
     settings = ("cudagraph bf16", "cudagraph tf32", "cudagraph fp32", "compile bf16")
     assert len({Look("H200", setting, "measured").shape for setting in settings}) == len(settings)
+    assert Look("H200", "", "published").label == "H200 · published"
 
 
 @pytest.mark.parametrize(

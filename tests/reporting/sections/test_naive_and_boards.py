@@ -89,6 +89,8 @@ def test_table_of_boards_has_every_board_with_a_source() -> None:
     table = build_board_table()
     assert [row["board"] for row in table.rows] == [board.id for board in BOARDS]
     assert all(row["source"] and str(row["url"]).startswith("https://") for row in table.rows)
+    hidden = [column.key for column in table.columns if column.hidden]
+    assert hidden == ["url", "other_sources", "names"]
     printed = {row["board"] for row in table.rows if row["printed"]}
     assert printed == PRINTED_OTHERWISE.keys() <= {board.id for board in BOARDS}
     (h200,) = (row for row in table.rows if row["board"] == "H200")

@@ -136,6 +136,8 @@ def test_more_lines_than_a_run_needs_are_refused(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(event_module, "MAX_EVENTS", 2)
     assert read_events(make_line() * 2) == (TRIAL, TRIAL)
     assert list_problems(make_line() * 3) == [("S103", "")]
+    monkeypatch.setattr(event_module, "MAX_VALUES", 3)
+    assert list_problems(b"[[[[]]]]\n") == [("S103", "")]
 
 
 @pytest.mark.parametrize(

@@ -362,8 +362,10 @@ def test_a_state_directory_behind_a_link_is_named_without_the_link(node, monkeyp
 
 def test_a_lock_whose_holder_cannot_be_seen_is_respected(tmp_path, monkeypatch):
     """The holder is in another PID namespace, as a run on the host is for a container."""
-    monkeypatch.setattr(cap_lock, "find_holders", lambda path: ())
     with lock_directory(tmp_path):
+        holder = LockHolder(os.getpid(), os.getuid())
+        assert cap_lock.find_holders(tmp_path / cap_lock.LOCK_FILE) == (holder,)
+        monkeypatch.setattr(cap_lock, "find_holders", lambda path: ())
         assert is_locked(tmp_path)
         with pytest.raises(BlockedError, match="another bench-submit"):
             lock_directory(tmp_path, timeout_s=0, is_restoring=True).__enter__()

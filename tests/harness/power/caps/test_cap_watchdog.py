@@ -9,17 +9,10 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-from support.harness.cap_node import (
-    AS_FOUND,
-    SET,
-    A,
-    B,
-    Node,
-    find_watchdogs,
-    has_ended,
-)
+from support.harness.cap_node import AS_FOUND, SET, A, B, Node, find_watchdogs, has_ended
 from support.kills import DEADLINE_S, wait_for
 
 from harness import interrupts
@@ -144,9 +137,13 @@ def test_a_lost_journal_does_not_end_the_attempts_where_the_first_one_fails(node
         return open_all_boards(meter)
 
     monkeypatch.setattr(cap_watchdog, "open_all_boards", open_boards)
-    monkeypatch.setattr(cap_watchdog, "PAUSES_S", (0.1,))
+    monkeypatch.setattr(cap_watchdog, "PAUSES_S", (1.2,))
+    slept_s: list[float] = []
+    clock = SimpleNamespace(monotonic=lambda: 9 + sum(slept_s), sleep=slept_s.append)
+    monkeypatch.setattr(cap_watchdog, "time", clock)
     cap_watchdog._restore_what_remains(node.journal, journal)
     assert node.limits == AS_FOUND and not node.journal.exists()
+    assert sum(slept_s) == pytest.approx(1.2)
 
 
 def test_the_watchdog_writes_what_it_did_into_the_system_log(node, monkeypatch):
@@ -160,13 +157,9 @@ def test_the_watchdog_writes_what_it_did_into_the_system_log(node, monkeypatch):
 
 
 def start_watchdog(path: Path) -> "subprocess.Popen[str]":
-    return subprocess.Popen(
-        [sys.executable, "-m", "harness.power.caps.watchdog", str(path)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    command = [sys.executable, "-m", "harness.power.caps.watchdog", str(path)]
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    return subprocess.Popen(command, text=True, **pipes)
 
 
 def test_the_watchdog_refuses_boards_that_its_meter_does_not_show(node):
@@ -213,8 +206,7 @@ def test_the_watchdog_reports_what_it_restores_on_stderr(node):
 
 
 def test_the_watchdog_of_simulated_boards_ends_with_their_simulator(tmp_path, monkeypatch):
-    socket = tmp_path / "socket"
-    path = tmp_path / "caps.json"
+    socket, path = tmp_path / "socket", tmp_path / "caps.json"
     simulator = server.start("h200", str(socket))
     monkeypatch.setenv(server.VARIABLE, str(socket))
     new_journal("simulated:h200", "a-run", (SavedLimit("SIM-H200-0", 700_000, None),)).write(path)
@@ -243,13 +235,9 @@ def refused_watchdog(node) -> "Iterator[subprocess.Popen[str]]":
     watchdog.wait()
 
 
-def test_the_watchdog_says_how_long_it_tries_again(refused_watchdog):
+def test_the_watchdog_tries_again_when_a_board_refuses_and_says_how_long(node, refused_watchdog):
     line = refused_watchdog.stderr.readline()
-    assert "the watchdog of the run a-run tries to restore these limits again" in line
-    assert "for up to 68 min" in line
-
-
-def test_the_watchdog_tries_again_when_a_board_refuses(node, refused_watchdog):
+    assert "the run a-run tries to restore these limits again, for up to 68 min" in line
     node.change(root=True)
     assert refused_watchdog.wait(DEADLINE_S) == 0
     assert node.limits == AS_FOUND and not node.journal.exists()
@@ -265,20 +253,15 @@ def test_a_watchdog_that_tries_again_lets_restore_have_the_lock(node, refused_wa
     assert node.limits == AS_FOUND
 
 
-def test_a_watchdog_ends_between_two_attempts_when_its_journal_is_gone(node, refused_watchdog):
-    # An attempt writes the journal again.
-    with lock_directory(node.state):
-        node.journal.unlink()
-    assert refused_watchdog.wait(DEADLINE_S) == 0
-    assert node.limits == {A: 400_000, B: 700_000}
-
-
-def test_a_watchdog_ends_between_two_attempts_when_the_journal_is_of_another_run(
-    node, refused_watchdog
+@pytest.mark.parametrize("is_replaced", [False, True])
+def test_a_watchdog_ends_between_two_attempts_without_its_journal(
+    node, refused_watchdog, is_replaced
 ):
-    with lock_directory(node.state):
-        node.change(root=True)
-        new_journal("nvidia", "b-run", (SavedLimit(A, 600_000, None),)).write(node.journal)
+    with lock_directory(node.state):  # an attempt writes the journal again
+        node.journal.unlink()
+        if is_replaced:
+            node.change(root=True)
+            new_journal("nvidia", "b-run", (SavedLimit(A, 600_000, None),)).write(node.journal)
     assert refused_watchdog.wait(DEADLINE_S) == 0
     assert node.limits == {A: 400_000, B: 700_000}
 
