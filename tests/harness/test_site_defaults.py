@@ -57,9 +57,10 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
         recorded.append(arguments)
         return []
 
-    for name in ("harness.run.command.check", "harness.run.command.sign"):
+    for name in ("harness.run.command.check", "harness.commands.sign.sign"):
         monkeypatch.setattr(name, record)
     monkeypatch.setattr("checker.trust_commands.signing.review", record)
+    monkeypatch.setattr("checker.trust_commands.cli.find_submissions", Path)
     return recorded
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from reporting.charts import drawing
@@ -24,8 +25,9 @@ class InThisProcess(Executor):
 
 
 @contextmanager
-def open_drawing_here() -> Iterator[drawing.Drawing]:
-    """As `reporting.charts.drawing.open_drawing`, without processes."""
+def open_drawing_here(cache: Path | None = None) -> Iterator[drawing.Drawing]:
+    """As `reporting.charts.drawing.open_drawing`, without processes and without what an earlier
+    test drew."""
     yield drawing.Drawing(InThisProcess())
 
 
