@@ -37,7 +37,7 @@ UNWRITABLE = frozenset(
 )
 """The errors of an output that cannot be written."""
 _FULL = (errno.ENOSPC, errno.EDQUOT)
-LINE_INTERVAL_S = 10.0
+LINE_INTERVAL_S = 30.0
 """Between two lines on what a program does, where there is no terminal."""
 PROGRESS_FROM = 50
 """The smallest number of bundles for which a progress bar is shown."""
@@ -139,7 +139,7 @@ _LINES = SimpleNamespace(last_s=None)
 
 def show_step(text: str) -> None:
     """Show on the terminal what a program does now, in the place of what it did before. Elsewhere
-    print it as a line, at most one in ten seconds. Empty text ends the line."""
+    print it as a line, at most one in half a minute. Empty text ends the line."""
     if sys.stderr.isatty():
         click.echo(f"\r\x1b[K{text}", nl=False, err=True)
     else:
@@ -159,7 +159,7 @@ def _print_rarely(text: str) -> None:
 
 def show_progress(judged: Iterable[_T], total: int) -> Iterable[_T]:
     """Pass on `judged`, `total` items, and show a progress bar on the terminal if there are many,
-    elsewhere a line in ten seconds."""
+    elsewhere a line in half a minute."""
     if total < PROGRESS_FROM:
         yield from judged
         return

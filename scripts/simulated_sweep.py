@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness.run import command
+from harness.commands.sign import sign
 from rules import VERSION
 from rules.metrics.energy import MetricsError
 from rules.metrics.figures_json import sweep_run_from_json
@@ -100,7 +100,7 @@ def main() -> int:
         return 1
     for bundle in list_bundles():
         if not (bundle / "signatures").exists():
-            command.sign(bundle, BUILD / "key", PRINCIPAL)
+            sign(bundle, BUILD / "key", PRINCIPAL)
     check_status = subprocess.run([BIN / "bench-check", SUBMISSIONS], check=False).returncode
     subprocess.run(
         [BIN / "bench-report", SUBMISSIONS, ROOT / "submissions", "--out", BUILD / "report.html"],

@@ -49,6 +49,7 @@ EXECUTED = [
 CHECKED = [
     block for page in PAGES for block in list_blocks(page) if block.mark == "checked against"
 ]
+STEP = re.compile(r"(checking|judging|drawing|writing)( the| charts| [AB]|:)\b")
 PLACEHOLDER = re.compile(r"(submissions/[\w/]+)/(?:RUN|STUDY)\b")
 """The bundle of a page that has no name there: the latest one in its directory."""
 
@@ -131,7 +132,8 @@ class Shell:
         text = self.output.read_text()
         for path, name in self.places.items():
             text = text.replace(path, name)
-        return text.splitlines()
+        # A busy machine takes long enough for lines on what a program does.
+        return [line for line in text.splitlines() if not STEP.match(line)]
 
     def _interrupt(self, process: "subprocess.Popen[bytes]", page_lines: list[str]) -> None:
         """Wait for the last line that the page shows before `^C`, and interrupt the process a

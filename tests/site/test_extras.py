@@ -20,7 +20,7 @@ MODULES = {
     "report": "altair vl_convert",
     "monitoring": "prometheus_client",
     "publish": "mlcroissant rocrate",
-    "docs": "material mkdocstrings",
+    "docs": "mkdocstrings zensical",
 }
 LEFT_OUT = {
     "diffusion": "`make test-diffusion` installs it into an environment of its own",
