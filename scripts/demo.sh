@@ -8,7 +8,7 @@ submissions=$demo/submissions
 rm -rf "$demo"
 mkdir -p "$submissions/keyring"
 
-# What both runs may take together, in s.
+# What both runs may take together, in s; the first one takes what it needs.
 most_s=60
 
 step() { printf '\n== %s\n' "$*"; }
@@ -20,7 +20,7 @@ echo "demo@example.org namespaces=\"submission@wattmark\" $(cut -d' ' -f1,2 "$de
 # Eleven epochs of 1 s take 17 s; closed runs have 31.5 s each.
 SECONDS=0
 step "bench-submit run resnet50-train --simulate h200 --epoch-seconds 1"
-timeout --signal=INT "$most_s" bench-submit run resnet50-train --simulate h200 --epoch-seconds 1 --out "$submissions/demo/h200"
+bench-submit run resnet50-train --simulate h200 --epoch-seconds 1 --out "$submissions/demo/h200"
 
 # Of one thread, because a busy machine slows several down by far more.
 step "bench-submit run resnet50-train --smoke --simulate h200 --epoch-seconds 0.5 --cpu-threads 1"
