@@ -32,7 +32,7 @@ class Signed:
     """Why no keyring was asked; empty if one was."""
     place: str
     """The directory in which the signature counts."""
-    next: str
+    next_step: str
     """What remains to be done."""
 
     def __str__(self) -> str:
@@ -46,7 +46,7 @@ class Signed:
                 f"{self.place}; the signature is void in a directory of another center or system: "
                 "after such a move, sign again there; bench-check request hands the bundle in"
             )
-        return "\n".join([*lines, f"next: {self.next}"])
+        return "\n".join([*lines, f"next: {self.next_step}"])
 
 
 def sign(bundle: Path, key: Path, principal: str) -> Signed:
@@ -87,5 +87,5 @@ def sign(bundle: Path, key: Path, principal: str) -> Signed:
         request=request,
         not_compared=reason or "",
         place=str(find_place(bundle, principal)),
-        next=describe_next_step(bundle, key, principal, bool(reason)),
+        next_step=describe_next_step(bundle, key, principal, bool(reason)),
     )

@@ -1,7 +1,6 @@
 """The declaration of an observed job: a TOML file that says what ran, where, and on which meter."""
 
 import os
-import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -9,8 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from checker.command_line.toml_text import parse_toml
 from harness.power_logs.records import PowerLogError
+from harness.power_logs.toml_file import read_toml
 from harness.slurm.accounting import SlurmAccountingError, read_window
 from rules.bundle_format.records import Json
 
@@ -60,12 +59,7 @@ def read_declaration(path: Path) -> JobDeclaration:
 
 
 def _read_tables(path: Path) -> Mapping[str, Json]:
-    try:
-        document = parse_toml(path.read_bytes())
-    except OSError as error:
-        raise PowerLogError(f"{path}: cannot be read ({error.strerror})") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise PowerLogError(f"{path}: no valid TOML ({error})") from None
+    document = read_toml(path)
     for name, keys in _KEYS.items():
         table = document.get(name)
         if not isinstance(table, dict):

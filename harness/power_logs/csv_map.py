@@ -1,13 +1,11 @@
 """MAP.toml: what the columns of a table mean."""
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import Any
 
-from checker.command_line.toml_text import parse_toml
 from harness.power_logs.local_time import find_zone
 from harness.power_logs.records import (
     CURRENT,
@@ -18,6 +16,7 @@ from harness.power_logs.records import (
     Interval,
     PowerLogError,
 )
+from harness.power_logs.toml_file import read_toml
 
 UNITS: Mapping[str, Mapping[str, float]] = {
     "power": {"W": 1.0, "kW": 1e3, "mW": 1e-3, "MW": 1e6, "uW": 1e-6, "µW": 1e-6},
@@ -139,12 +138,7 @@ class CsvMap:
 
 def read_map(path: Path) -> CsvMap:
     """Read a map. Raises PowerLogError, which names the file, the key and what is allowed."""
-    try:
-        document = parse_toml(path.read_bytes())
-    except OSError as error:
-        raise PowerLogError(f"{path}: cannot be read ({error.strerror})") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise PowerLogError(f"{path}: no valid TOML ({error})") from None
+    document = read_toml(path)
     if "time" not in document:
         raise PowerLogError(f"{path}: time: found nothing, expected a table [time]")
     return build_map(path, document)

@@ -2,14 +2,13 @@
 shows."""
 
 import re
-import tomllib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from checker.command_line.toml_text import parse_toml
 from harness.power_logs.records import Interval, PowerLog, PowerLogError
+from harness.power_logs.toml_file import read_toml
 from rules.bundle_format.documents import read_document
 from rules.bundle_format.files import Refused
 from rules.bundle_format.records import SYSTEM_FORMAT, Json
@@ -52,12 +51,7 @@ def add_meter(
 def read_tables(path: Path, logs: int) -> list[Json]:
     """The tables `[[meter]]` of a TOML file: one for all logs, or one for each. Raises
     PowerLogError."""
-    try:
-        document = parse_toml(path.read_bytes())
-    except OSError as error:
-        raise PowerLogError(f"{path}: cannot be read ({error.strerror})") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise PowerLogError(f"{path}: no valid TOML ({error})") from None
+    document = read_toml(path)
     tables = document.pop("meter", None)
     if document:
         raise PowerLogError(f"{path}: unknown key {next(iter(document))!r}; expected [[meter]]")
