@@ -5,6 +5,7 @@ Keys in hardware (FIDO, of the kinds sk-…) are not tested: they need somebody 
 """
 
 import errno
+import json
 import os
 import pty
 import select
@@ -39,6 +40,15 @@ def test_a_signed_bundle_passes(unsigned, submissions):
     result = sign(unsigned, submissions.key)
     assert result.exit_code == 0 and f"submission.{PRINCIPAL}.sig" in result.output
     assert judge(unsigned, root=submissions.root).status == "pass"
+
+
+def test_signature_and_next_step_are_printed_as_json(unsigned, submissions):
+    options = ["--key", str(submissions.key), "--principal", PRINCIPAL, "--json"]
+    document = json.loads(CliRunner().invoke(main, ["sign", str(unsigned), *options]).stdout)
+    assert document["format"] == "wattmark-signed/1"
+    assert Path(document["signature"]).name == f"submission.{PRINCIPAL}.sig"
+    assert Path(document["request"]).exists() and document["removed"] == []
+    assert document["next_step"].startswith(f"bench-check {submissions.root}; then, ")
 
 
 def test_what_holds_bundles_and_is_none_is_not_signed(submissions):
