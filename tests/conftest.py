@@ -26,7 +26,7 @@ from support.report.browser import TIMEOUT_MS, open_address
 from support.report.drawing import open_drawing_here
 from support.report.html import Element, Report, Tree
 
-from checker import engine
+from checker import engine, terminal
 from checker.command_line.config import CONFIG_FILE, SITE_VARIABLE
 from checker.judging import workers
 from harness.sign import sign
@@ -196,6 +196,13 @@ def chromium() -> str:
     """Path of a Chromium, for the tests that render the report: of chromium-headless-shell where it
     is installed, which opens a page in less than half of the processor time."""
     return find_chromium("chromium-headless-shell", *CHROMIUM)
+
+
+@pytest.fixture(autouse=True)
+def no_step_begun() -> None:
+    """Forget the steps of an earlier test of this process. Half a minute later, the next step would
+    be printed as a line."""
+    terminal._LINES.last_s = None
 
 
 @pytest.fixture(scope="session", autouse=True)
