@@ -28,7 +28,7 @@ from harness.run.export import RunExport, parse_target
 from harness.run.outcome import Outcome
 from harness.run.plan import SWEEP_SUFFIX, Plan, RunRequest
 from harness.run.planning import describe_job, find_implementation
-from harness.run.progress import View, announce
+from harness.run.progress import View, announce, fit_line
 from harness.run.result_lines import describe_results, summarize_results
 from harness.run.run_directory import RunEvents
 from harness.run.workers.launch import make_worker_environment
@@ -220,7 +220,7 @@ def conclude_run(target: Path, console: Console, is_verbose: bool) -> Outcome:
     result = json.loads((target / RESULT_FILE).read_bytes())
     if is_verbose:
         for line in describe_results(result):
-            print_line(line, console)
+            print_line(fit_line(line, console), console)
     return run_pre_check(target, console, tuple(summarize_results(result)), is_verbose)
 
 
@@ -233,11 +233,13 @@ def run_pre_check(
     for f in findings:
         if is_verbose or f.severity != Severity.NOTE:
             finding = f"{f.severity} {f.rule} {f.file} {f.pointer}: found {f.found}, expected"
-            print_line(f"{finding} {f.expected}. {f.message}", console)
+            print_line(fit_line(f"{finding} {f.expected}. {f.message}", console), console)
     place = (f"bundle: {target}",) if is_verbose else ()
     counts = Counter(f.severity for f in findings)
-    for line in (*place, *lines, f"pre-check: {_describe_verdict(target, counts, is_verbose)}"):
-        print_line(line, console)
+    for line in (*place, *lines):
+        print_line(fit_line(line, console), console)
+    # It ends with a command to copy.
+    print_line(f"pre-check: {_describe_verdict(target, counts, is_verbose)}", console)
     return Outcome(not counts[Severity.ERROR], (target,))
 
 

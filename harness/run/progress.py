@@ -1,6 +1,7 @@
 """The output of a run: a live line on a terminal, plain lines elsewhere, and every line in the
 log."""
 
+import textwrap
 import time
 from datetime import UTC, datetime
 from pathlib import Path
@@ -62,7 +63,7 @@ class View:
         # may contain square brackets, which rich reads as markup.
         console = self._live.console if self._live else self._console
         try:
-            console.print(text, markup=False, highlight=False, soft_wrap=True)
+            console.print(fit_line(text, console), markup=False, highlight=False, soft_wrap=True)
         except OSError as error:
             # Not to be taken for an error of the directory of the run.
             raise UnwritableError(describe_unwritable(error)) from None
@@ -145,6 +146,19 @@ class View:
         if self._live:
             self._live.stop()
             self._live = None
+
+
+def fit_line(text: str, console: Console) -> str:
+    """The text, on a terminal wrapped between words. Paths and run ids stay whole."""
+    if not console.is_terminal or len(text) <= console.width:
+        return text
+    return textwrap.fill(
+        text,
+        console.width,
+        subsequent_indent="  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
 
 
 def describe_calibration(plan: Plan, batches_per_epoch: int, batch_s: float) -> str:
