@@ -38,6 +38,8 @@ IMPORTS = {
     "amdsmi": "import importlib.util as util; assert util.find_spec('amdsmi')",
     # An index may have torchvision for CUDA only, which a CPU build of torch does not load.
     "torchvision": "import importlib.util as util; assert util.find_spec('torchvision')",
+    # It imports torchvision; tests/stacks/test_sglang.py runs its server.
+    "sglang": "import importlib.util as util; assert util.find_spec('sglang')",
     "timm": "from reference.torchvision_shim import import_timm; import_timm()",
 }
 """How a module is looked for that is not simply imported."""
