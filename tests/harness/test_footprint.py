@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.kills import find_processes
+from support.kills import find_processes, wait_for
 
 from checker.command_line.config import (
     CONFIG_FILE,
@@ -146,6 +146,32 @@ def test_run_check_and_report_write_what_the_page_says_without_network_and_root(
     assert [path.name for path in (tmp_path / "home/.cache").iterdir()] == ["wattmark"]
     assert list((tmp_path / "temporary").iterdir()) == []
     assert find_processes(tmp_path) == []
+
+
+def test_killed_run_leaves_what_the_page_says_and_can_be_repeated(tmp_path: Path) -> None:
+    environment = make_environment(tmp_path)
+    run = ("run", "resnet50-train", "--simulate", "h200", "--cap", "400", "--epoch-seconds", "0.5")
+    with (tmp_path / "output").open("w") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "harness", *run],
+            cwd=tmp_path,
+            env=environment,
+            stdout=output,
+            stderr=output,
+        )
+        try:
+            wait_for(lambda: "\nepoch  1 " in (tmp_path / "output").read_text())
+        finally:
+            process.kill()
+            process.wait()
+    wait_for(lambda: not find_processes(tmp_path))
+    (unfinished,) = (tmp_path / "results").iterdir()
+    assert re.fullmatch(r"\.\S+\.running", unfinished.name)
+    assert "`.RUN_ID.running`" in read_rows()["SIGINT, SIGTERM, SIGHUP"]
+    left = [path.name[:9] for path in (tmp_path / "temporary").iterdir()]
+    assert left == ["wattmark-"] and "`/tmp/wattmark-…`" in read_rows()["SIGKILL of the harness"]
+    call(tmp_path, environment, "harness", "run", "--resume", str(unfinished))
+    assert [f".{p.name}.running" for p in (tmp_path / "results").iterdir()] == [unfinished.name]
 
 
 def test_audit_of_the_tests_sees_files_and_network(tmp_path: Path) -> None:

@@ -64,6 +64,7 @@ PLACES = {
     "tests/harness/test_footprint.py::test_run_": "whole runs",
     "tests/harness/test_footprint.py::test_export_": "whole runs",
     "tests/harness/test_footprint.py::test_kernels_": "torch",
+    "tests/harness/test_footprint.py::test_killed_": "processes that are killed",
     "tests/harness/test_interrupts.py": "processes that are interrupted",
     "tests/harness/test_terminal.py": "processes on a terminal and a full disk",
     "tests/reporting/papers/test_compiled.py": "LaTeX",
