@@ -35,6 +35,7 @@ from reporting.studies.labels import (
     identify_setup,
     label_setup,
 )
+from reporting.studies.paper_tables import build_figure_tables
 from reporting.studies.tables import build_setup_table, build_tables
 from reporting.study_record import NOT_COMPARED
 from rules import VERSION
@@ -73,6 +74,10 @@ class StudyPage:
         results = [result for group in self.groups.values() for result in group]
         return len(results), sum(bool(list_doubts(result)) for result in results)
 
+    def build_figure_tables(self) -> Sequence[ReportTable]:
+        """The tables that only figures for papers are drawn from."""
+        return build_figure_tables(self.groups)
+
     @property
     def drawn_tables(self) -> list[ReportTable]:
         """The tables that have a chart without JavaScript."""
@@ -97,7 +102,9 @@ class StudyPage:
             )
             if setup.board == other.board and setup.provenance == other.provenance
         }
-        over, under = max(common, key=lambda pair: common[pair], default=(0, min(1, len(groups) - 1)))
+        over, under = max(
+            common, key=lambda pair: common[pair], default=(0, min(1, len(groups) - 1))
+        )
         return {"over": over, "under": under}
 
 
@@ -152,7 +159,9 @@ def render_study_page(page: StudyPage, main_page: Path, now: datetime, drawing: 
     Raises ChartError without the extra `report`.
     """
     result_count, doubtful_count = page.count_results()
-    script = read_page_script(*PLOT_PARTS, "study/data.js", "study/comparisons.js", "study/panels.js")
+    script = read_page_script(
+        *PLOT_PARTS, "study/data.js", "study/comparisons.js", "study/panels.js"
+    )
     tables = list(page.tables.values())
     about = describe_studies(page, now)
     template = make_environment().get_template("study/study.html")

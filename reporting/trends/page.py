@@ -53,6 +53,10 @@ class TrendsPage:
     local_label: str
     """See `Collected.local_label`."""
 
+    def build_figure_tables(self) -> Sequence[ReportTable]:
+        """The tables that only figures for papers are drawn from."""
+        return ()
+
     def describe(self) -> str:
         """Such as `10 regressions, 21 measured runs`."""
         lines = pluralize(len(self.figures.lines), "regression")

@@ -12,7 +12,7 @@
         watermark: findWatermark(rows),
         x: { title: "images/s", log: true }, y: { ...energyAxis, values: energies },
         points: markRows(rows, (row) => row.imagesPerS, (row) => milli(row.joules)),
-        lines: caps.map((cap) => ({ points: [slowest / 4, fastest * 4].map((x) => onCap(cap, x)), style: "goal" })),
+        lines: caps.map((cap) => ({ points: [slowest / 4, fastest * 4].map((x) => onCap(cap, x)), style: "published" })),
         names: caps.map((cap, n) => ({ ...onCap(cap, slowest * (fastest / slowest) ** (0.35 + 0.3 * (n % 2))), text: `${cap} W, the power cap`, side: -1, distances: [14, 30, 50] })),
       };
     });
@@ -23,6 +23,13 @@
     const year = (row) => models.year[row.model];
     const years = [...new Set(rows.map(year).filter(Boolean))].sort((a, b) => a - b);
     return years.map((last) => ({ year: last, front: findFront(rows.filter((row) => year(row) && year(row) <= last)) }));
+  }
+
+  // The years at the most accurate model of their fronts. Years in which the same model led share a label.
+  function nameEnds(fronts) {
+    const yearsOf = new Map();
+    for (const { year, front } of fronts) if (front.length) yearsOf.set(front.at(-1), [...(yearsOf.get(front.at(-1)) ?? []), year]);
+    return [...yearsOf].map(([row, years]) => ({ row, text: years.length > 1 ? `${years[0]}–${years.at(-1)}` : `${years[0]}` }));
   }
 
   // From violet to orange, equally light.
@@ -41,7 +48,7 @@
         points: looks.flatMap(({ year, front, colour }) => front.filter((row) => models.year[row.model] === year)
           .map((row) => ({ ...place(row), row, style: { ...styleOf(row), key: `year ${year}`, colour } }))),
         lines: looks.map(({ front, colour }) => ({ points: steps(front), style: "front", colour })),
-        names: looks.flatMap(({ year, front }) => front.slice(-1).map((row) => ({ ...place(row), text: `${year}`, distances: [9, 20, 34], classes: "strong" }))),
+        names: nameEnds(fronts).map(({ row, text }) => ({ ...place(row), text, distances: [9, 20, 34], classes: "strong" })),
       };
     });
   }
@@ -89,8 +96,8 @@
         watermark: findWatermark(pairs.map(({ over: row }) => row)),
         x: { title: "energy of the second setup, mJ per image", log: true }, y: { title: "energy ratio", log: true, values: [1, ...pairs.map(({ ratio }) => ratio)] },
         points: pairs.map((pair) => ({ x: milli(pair.under.joules), y: pair.ratio, row: pair, style: styleOf(pair.over) })),
-        lines: pairs.length ? [level(1, "contour"), level(factor, "goal")] : [],
-        names: pairs.length ? [{ x: Math.max(...energies), y: factor, text: `geometric mean ${number(factor, 4)}`, classes: "strong", distances: [16, 30, 50] }] : [],
+        lines: pairs.length ? [level(1, "contour"), level(factor, "published")] : [],
+        names: pairs.length ? [{ x: Math.max(...energies), y: factor, text: `geometric mean ${number(factor, 4)}`, classes: "strong", side: -1, distances: [16, 30, 50, 80, 120] }] : [],
       };
     });
   }

@@ -140,9 +140,15 @@
 
     function drawAxes(content, x, y, frame) {
       const group = svgElement("g", { class: "axes" });
+      let end = 0; // of the label on the left
       for (const tick of x.ticks) {
-        const px = x.place(tick).toFixed(1);
-        group.append(svgElement("path", { d: `M${px},${frame.y}v${frame.height}` }), svgElement("text", { x: px, y: frame.y + frame.height + 16, "text-anchor": "middle" }, (content.x.format ?? formatTick)(tick)));
+        const [place, text] = [x.place(tick), (content.x.format ?? formatTick)(tick)];
+        const px = place.toFixed(1);
+        const half = (text.length * LETTER_PX) / 2;
+        group.append(svgElement("path", { d: `M${px},${frame.y}v${frame.height}` }));
+        if (place - half < end) continue;
+        group.append(svgElement("text", { x: px, y: frame.y + frame.height + 16, "text-anchor": "middle" }, text));
+        end = place + half + 4;
       }
       for (const tick of y.ticks) {
         const py = y.place(tick).toFixed(1);
