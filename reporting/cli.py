@@ -323,6 +323,8 @@ def _write_files(
     if study_page is not None:
         drawing.start(study_page.drawn_tables)
     trends_page = build_trends_page(collected, out)
+    if trends_page is not None:
+        drawing.start(trends_page.drawn_tables)
     documents: dict[str, tuple[Callable[[], Json], Sequence[ReportTable]]] = {
         "report.json": (partial(describe_report, page, now), page.tables)
     }
@@ -339,7 +341,7 @@ def _write_files(
                 study_tables,
             )
         if trends_page is not None:
-            html = render_trends_page(trends_page, out, now)
+            html = render_trends_page(trends_page, out, now, drawing)
             write_output(name_trends_page(out), html, MARK)
             lines.append(f"{name_trends_page(out)}: {trends_page.describe()}")
             trends_tables = tuple(trends_page.tables.values())
