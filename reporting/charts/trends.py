@@ -6,7 +6,7 @@ from typing import Any
 import altair as alt
 
 from reporting.charts.chart import Chart
-from reporting.charts.encoding import BLUE, BROWN, GREEN, PURPLE, RED
+from reporting.charts.encoding import BLUE, BROWN, GREEN, OLIVE, PURPLE, RED, TEAL, VIOLET
 from reporting.charts.rows.layout import Y_OF_ROWS, build_row_spec, write_names
 from reporting.charts.studies import NARROW_WIDTH_PX
 from reporting.charts.style import (
@@ -23,7 +23,7 @@ from rules.studies.trends.estimators import HUMAN_EXTERNAL_POWER_W, HUMAN_POWER_
 from rules.studies.trends.later import LAST_YEAR
 
 _LATER = f"after {LAST_YEAR}"
-_COLOURS = (INK, BLUE, RED, GREEN, PURPLE, BROWN)
+_COLOURS = (INK, BLUE, RED, GREEN, PURPLE, BROWN, TEAL, VIOLET, OLIVE)
 _SHAPES = ("circle", "diamond", "triangle-up", "square", "triangle-down", "cross")
 _BEST = ("best of its year", "record")
 _ROW_PX = 32
@@ -52,7 +52,7 @@ def build_board_charts(table: ReportTable) -> list[Chart]:
             "datum.table === 'J.9'",
             fits=[
                 f"datum.table === 'J.9' && !test(/after|{other}/, datum.kind)"
-                for other in ("nlp", "cnn")
+                for other in ("NLP", "CNN")
             ],
             about="Lines: log-linear fits, the upper one for language models.",
         ),
@@ -95,8 +95,8 @@ def build_model_charts(table: ReportTable) -> list[Chart]:
                 f"datum.{x} !== null && datum.{y} !== null",
                 fits=fits,
                 levels={
-                    "food of a person": HUMAN_POWER_W,
-                    "all else that a person uses": HUMAN_EXTERNAL_POWER_W,
+                    "a person's food": HUMAN_POWER_W,
+                    "a person's other energy": HUMAN_EXTERNAL_POWER_W,
                 }
                 if is_energy_over_time
                 else {},
@@ -123,9 +123,15 @@ def _build_scatter(
     `fits` and horizontal lines at `levels`, in the unit of the column upright, by their names."""
     levels = levels or {}
     x_key, y_key = keys
-    kinds = list(dict.fromkeys(str(row["kind"]) for row in data))
-    colour = alt.Scale(domain=kinds, range=list(_COLOURS[: len(kinds)]))
-    shape = alt.Scale(domain=kinds, range=list(_SHAPES[: len(kinds)]))
+    # A kind looks alike in all charts of the table.
+    looks = list(dict.fromkeys(str(row["kind"]) for row in table.rows))
+    kinds = [kind for kind in looks if any(row["kind"] == kind for row in data)]
+    colour = alt.Scale(
+        domain=kinds, range=[_COLOURS[looks.index(kind) % len(_COLOURS)] for kind in kinds]
+    )
+    shape = alt.Scale(
+        domain=kinds, range=[_SHAPES[looks.index(kind) % len(_SHAPES)] for kind in kinds]
+    )
     x, y = _make_axis(alt.X, table, x_key, data), _make_axis(alt.Y, table, y_key, data, levels)
     base = alt.Chart(alt.NamedData(table.id)).transform_filter(condition)
     points = base.mark_point(size=32, strokeWidth=1.2, filled=False, opacity=1).encode(
@@ -158,11 +164,12 @@ def _make_axis(
 ) -> Any:
     if key == "date":
         years = [int(str(row["date"])[:4]) for row in data]
+        step = 1 if max(years) - min(years) < 6 else 2
         ends = [f"{min(years)}-01-01", f"{max(years) + 1}-01-01"]
         return channel(
             "date:T",
             title="year",
-            axis=alt.Axis(format="%Y", tickCount="year", labelOverlap=True),
+            axis=alt.Axis(format="%Y", tickCount={"interval": "year", "step": step}),
             scale=alt.Scale(domain=[{"year": int(end[:4])} for end in ends], nice=False),
         )
     if key == "score":
@@ -194,9 +201,7 @@ def _draw_level(y: Any, name: str, value: float) -> list[Any]:
     base = alt.Chart(alt.InlineData(values=[{"level": value, "name": name}])).encode(y=level)
     return [
         base.mark_rule(stroke=INK, strokeDash=[2, 2]),
-        base.mark_text(align="left", dy=-6, fontSize=11).encode(
-            x=alt.XValue(6), text=alt.Text("name:N")
-        ),
+        base.mark_text(align="left", x=6, dy=-6, fontSize=11).encode(text=alt.Text("name:N")),
     ]
 
 
@@ -246,6 +251,7 @@ def _build_edge_chart(table: ReportTable, key: str, name: str, title: str, order
         alt.Chart(alt.NamedData(table.id)).transform_filter(f"datum.{key} != null"),
         "datum.subject + ' · ' + datum.year",
         alt.SortField(key, order=order),
+        alt.SortField("subject"),
     )
     axis = make_log_axis(alt.X, key, table.get_column(key).label, select_numbers(data, key))
     kinds = list(dict.fromkeys(str(row["kind"]) for row in data))

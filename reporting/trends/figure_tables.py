@@ -10,8 +10,6 @@ from rules.studies.trends.figures import DatedModel, Domain, TrendFigures
 from rules.studies.trends.later import LAST_YEAR, list_later_boards, list_later_models
 from rules.studies.trends.records import TrendsStudy, VisionModel
 
-TREND = "trend"
-"""The kind of a row that is an end of a fitted line."""
 LATER = f"after {LAST_YEAR}"
 
 
@@ -45,7 +43,7 @@ def _build_board_table(study: TrendsStudy, figures: TrendFigures) -> ReportTable
     ]
     for later in list_later_boards():
         place = {"name": later.board.id, "date": later.launch.released.isoformat()}
-        kind = f"{later.precision}, {LATER}"
+        kind = f"{later.precision.replace('fp', 'FP')}, {LATER}"
         rows.append({**place, "table": "J.8", "kind": kind, "gflops_per_w": later.gflops_per_w})
         if later.precision == "fp32":
             rows.append({**place, "table": "J.9", "kind": kind, "gflops_per_w": later.gflops_per_w})
@@ -53,7 +51,8 @@ def _build_board_table(study: TrendsStudy, figures: TrendFigures) -> ReportTable
 
 
 def _name_kind(adapted: str | None, precision: str) -> str:
-    return precision if adapted in (None, "No") else f"{precision}, {str(adapted).lower()} models"
+    models = (adapted or "No").removeprefix("For ")
+    return precision if models == "No" else f"{precision}, {models}"
 
 
 def _build_model_table(name: str, domain: Domain, figures: TrendFigures) -> ReportTable:

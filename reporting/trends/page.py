@@ -197,8 +197,10 @@ def _describe_models(page: TrendsPage) -> Sequence[Json]:
                 "year": _to_year(model.released),
                 "gflops": model.gflops,
                 "params": model.params_m,
-                "score": model.accuracy_pct if is_vision else model.glue_score,
-                "extra": is_vision and model.extra_data != "No",
+                "score": (
+                    model.accuracy_pct if isinstance(model, VisionModel) else model.glue_score
+                ),
+                "extra": isinstance(model, VisionModel) and model.extra_data != "No",
                 "best": id(model) in best,
                 "status": model.status,
             }

@@ -97,7 +97,7 @@
         x: { title: "energy of the second setup, mJ per image", log: true }, y: { title: "energy ratio", log: true, values: [1, ...pairs.map(({ ratio }) => ratio)] },
         points: pairs.map((pair) => ({ x: milli(pair.under.joules), y: pair.ratio, row: pair, style: styleOf(pair.over) })),
         lines: pairs.length ? [level(1, "contour"), level(factor, "published")] : [],
-        names: pairs.length ? [{ x: Math.max(...energies), y: factor, text: `geometric mean ${number(factor, 4)}`, classes: "strong", side: -1, distances: [16, 30, 50, 80, 120] }] : [],
+        names: pairs.length ? [{ x: Math.max(...energies), y: factor, text: `geometric mean ${number(factor, 4)}`, classes: "strong", side: -1, covers: 6, distances: [16, 30, 50, 80, 120] }] : [],
       };
     });
   }

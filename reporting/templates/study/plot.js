@@ -128,7 +128,7 @@
         if (py > frame.y && py < frame.y + frame.height) svg.append(svgElement("text", { x: px, y: py, dy: label.dy ?? -8, "text-anchor": label.anchor ?? "middle", class: `label ${label.classes ?? ""}` }, label.text));
       }
       const named = (content.names ?? []).map((name) => ({ ...name, px: x.place(name.x), py: y.place(name.y) })).filter(({ px, py }) => px >= frame.x && px <= frame.x + frame.width && py >= frame.y && py <= frame.y + frame.height);
-      const lines = (content.lines ?? []).filter(({ style }) => style === "published").map(({ points }) => points.map((point) => [x.place(point.x), y.place(point.y)]));
+      const lines = (content.lines ?? []).filter(({ style }) => ["published", "goal"].includes(style)).map(({ points }) => points.map((point) => [x.place(point.x), y.place(point.y)]));
       const onLines = lines.flatMap((ends) => ends.slice(1).flatMap((end, n) => sampleLine(ends[n], end)));
       svg.append(...drawLabels(placeLabels(named, [...places, ...named.map(({ px, py }) => [px, py]), ...onLines], frame)));
       if (content.watermark) svg.append(svgElement("text", { class: "watermark", x: frame.x + frame.width / 2, y: frame.y + frame.height / 2, "text-anchor": "middle" }, content.watermark));

@@ -10,7 +10,7 @@
     plots.peaks.draw(() => ({
       x: yearAxis, y: { title: "peak GFLOP/s per W", log: true },
       points: [...groups(about.peaks), ...groups(about.later_boards)],
-      names: named.map((row) => ({ x: row.year, y: row.gflops_per_w, text: row.name, distances: [8, 18, 30, 44], classes: "soft" })),
+      names: named.map((row) => ({ x: row.year, y: row.gflops_per_w, text: row.name, distances: [8, 18, 30, 44], covers: 1, classes: "soft" })),
     }));
   }
 

@@ -114,7 +114,7 @@
       x: yearAxis, y: { title, log: true, values: [...models.map(y), ...laterModels.map(y), ...ownModels.map(ownY), ...limits.map((limit) => limit.y)] },
       points: [...mark(models.filter((row) => !row.best), y, "circle"), ...mark(models.filter((row) => row.best), y, "diamond"), ...mark(laterModels, y, "square"), ...mark(ownModels, ownY)],
       lines: [...drawTrend(lines[0], models, "contour"), ...drawTrend(lines[1], models, "published"), ...limits.map((limit) => ({ points: [{ x: from - 1, y: limit.y }, { x: to + 1, y: limit.y }], style: "goal" }))],
-      names: [...limits.map((limit) => ({ x: from + (to - from) * 0.3, y: limit.y, text: limit.text, side: -1, distances: [10, 24, 40] })),
+      names: [...limits.map((limit) => ({ x: from + (to - from) * 0.3, y: limit.y, text: limit.text, side: limit.side, distances: [14, 24, 40] })),
         ...nameTrend(lines[1], models, BEST_NAMES[choice.domain]), ...nameTrend(lines[0], models, "all models")],
     }));
     const factor = lines[1] && 10 ** lines[1].slope;
@@ -145,8 +145,8 @@
     drawBoards(choice, selection);
     drawModels("trends-flops", plots.flops, "FLOPs of an inference", "GFLOP per inference", choice, selection, (row) => row.gflops, (row) => row.gflops, (line) => line);
     drawModels("trends-joules", plots.joules, "Joules of an inference", "J per inference", choice, selection, joules, (row) => row.joules, (line) => toJoules(line, choice), [
-      { y: about.human_power_w / choice.rate, text: "food of a person" },
-      { y: about.human_external_power_w / choice.rate, text: "all else that a person uses" },
+      { y: about.human_power_w / choice.rate, text: "a person’s food", side: -1 },
+      { y: about.human_external_power_w / choice.rate, text: "a person’s other energy", side: 1 },
     ]);
     drawPeaks();
     drawAxesOf(choice, selection, joules);
