@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from conftest import open_page
 from support.report.browser import read_address, wait_for_script
+from support.report.drawing import open_drawing_here
 
 from reporting.collect import Collected
 from reporting.page import name_trends_page
@@ -44,7 +45,10 @@ def trends_file(study: TrendsStudy, tmp_path_factory: pytest.TempPathFactory) ->
     page = build_trends_page(Collected([], [], [], [], [], trends=study), main_page)
     assert page is not None
     path = name_trends_page(main_page)
-    path.write_text(render_trends_page(page, main_page, datetime.now(UTC)), encoding="utf-8")
+    with open_drawing_here() as drawing:
+        drawing.start(page.drawn_tables)
+        html = render_trends_page(page, main_page, datetime.now(UTC), drawing)
+    path.write_text(html, encoding="utf-8")
     return path
 
 
