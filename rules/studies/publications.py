@@ -13,7 +13,8 @@ from functools import cache
 from rules.studies.accuracy import read_shipped_table
 
 _ARCHITECTURES = """
-test_ - hgnet - resnext101_64x4d - maxxvit - naflexvit - mobilenetv5 - iformer - csatv2 -
+test_ - gmixer - mobilenet_edgetpu - hgnet -
+resnext101_64x4d - maxxvit - naflexvit - mobilenetv5 - iformer - csatv2 -
 aimv2 2411.14402
 bat_ 1912.00848
 beitv2 2208.06366 beit 2106.08254
