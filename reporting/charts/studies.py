@@ -33,6 +33,8 @@ _YEAR_HUES = (265, 395)
 def build_ladder_charts(table: ReportTable) -> list[Chart]:
     """Throughput, power and energy against batch size: medians over the models of each setup, with
     the span of the middle half."""
+    if not table.rows:
+        return []
     titles = {
         "throughput_percent": "Throughput against batch size, median of all models",
         "power_w": "Power against batch size, median of all models",
