@@ -239,7 +239,12 @@ def build_speedup_chart(table: ReportTable) -> list[Chart]:
 def build_edge_charts(table: ReportTable) -> list[Chart]:
     """The efficiency of small devices, and their energy of an image."""
     charts = (
-        ("theoretical_efficiency", "efficiency", "Theoretical efficiency of small devices", "descending"),
+        (
+            "theoretical_efficiency",
+            "efficiency",
+            "Theoretical efficiency of small devices",
+            "descending",
+        ),
         ("energy_per_image", "energy", "Energy of an image on small devices", "ascending"),
     )
     return [_build_edge_chart(table, key, name, title, order) for key, name, title, order in charts]

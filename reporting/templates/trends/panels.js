@@ -93,7 +93,7 @@
     const fits = ["CV", "NLP"].map((domain) => ({ domain, line: regressions[LINES[domain].efficiency] })).filter(({ line }) => line);
     const [highest] = [...fits].sort((a, b) => onLine(b.line, endYear) - onLine(a.line, endYear));
     plots.boards.draw(() => ({
-      x: yearAxis, y: { title: "GFLOP/s per W", log: true },
+      x: yearAxis, y: { title: "GFLOP/s per W", log: true, values: [...everything.map(efficiency), ...fits.map(({ line }) => onLine(line, endYear))] },
       points: [...mark(boards.filter((row) => row.adapted === "No"), efficiency, "circle"), ...mark(boards.filter((row) => row.adapted !== "No"), efficiency, "diamond"), ...mark(laterBoards, efficiency, "square"), ...mark(ownBoards, efficiency)],
       lines: fits.flatMap(({ line }) => drawTrend(line, everything, "published")),
       names: [
