@@ -138,7 +138,7 @@ def build_year_chart(table: ReportTable) -> list[Chart]:
         ),
         y=make_linear_axis(alt.Y, table, "accuracy_percent", data),
     )
-    legend = alt.Legend(columns=6, symbolType="stroke")
+    legend = alt.Legend(columns=6, symbolType="stroke", labelFontSize=12)
     lines = base.mark_line(interpolate="step-after", strokeWidth=1.6).encode(
         stroke=alt.Stroke("year:N", scale=scale, legend=legend),
     )
@@ -167,7 +167,10 @@ def build_ratio_chart(table: ReportTable) -> list[Chart]:
     means = {pair: math.exp(math.fsum(map(math.log, v)) / len(v)) for pair, v in pairs.items()}
     scale = alt.Scale(domain=list(pairs), range=list(PALETTE[: len(pairs)]))
     legend = alt.Legend(
-        labelLimit=500, columns=1, labelExpr=f"({json.dumps(_label(means))})[datum.label]"
+        labelLimit=500,
+        labelFontSize=12,
+        columns=1,
+        labelExpr=f"({json.dumps(_label(means))})[datum.label]",
     )
     # Bins of equal width on the logarithmic axis.
     count = (

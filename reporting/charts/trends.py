@@ -137,8 +137,8 @@ def _build_scatter(
     points = base.mark_point(size=32, strokeWidth=1.2, filled=False, opacity=1).encode(
         x=x,
         y=y,
-        stroke=alt.Stroke("kind:N", scale=colour, legend=alt.Legend(columns=3)),
-        shape=alt.Shape("kind:N", scale=shape, legend=alt.Legend(columns=3)),
+        stroke=alt.Stroke("kind:N", scale=colour, legend=alt.Legend(columns=3, labelFontSize=12)),
+        shape=alt.Shape("kind:N", scale=shape, legend=alt.Legend(columns=3, labelFontSize=12)),
     )
     layers = [points]
     for fit in fits:
@@ -260,7 +260,7 @@ def _build_edge_chart(table: ReportTable, key: str, name: str, title: str, order
     )
     axis = make_log_axis(alt.X, key, table.get_column(key).label, select_numbers(data, key))
     kinds = list(dict.fromkeys(str(row["kind"]) for row in data))
-    legend = alt.Legend(columns=3) if len(kinds) > 1 else None
+    legend = alt.Legend(columns=3, labelFontSize=12) if len(kinds) > 1 else None
     scale = alt.Scale(domain=kinds, range=[BLUE, BROWN, GREEN][: len(kinds)])
     points = base.mark_point(filled=True, size=55, opacity=1).encode(
         x=axis, fill=alt.Fill("kind:N", scale=scale, legend=legend)

@@ -145,7 +145,7 @@
     drawBoards(choice, selection);
     drawModels("trends-flops", plots.flops, "FLOPs of an inference", "GFLOP per inference", choice, selection, (row) => row.gflops, (row) => row.gflops, (line) => line);
     drawModels("trends-joules", plots.joules, "Joules of an inference", "J per inference", choice, selection, joules, (row) => row.joules, (line) => toJoules(line, choice), [
-      { y: about.human_power_w / choice.rate, text: "a person’s food", side: -1 },
+      { y: about.human_power_w / choice.rate, text: "a person’s food", side: 1 },
       { y: about.human_external_power_w / choice.rate, text: "a person’s other energy", side: 1 },
     ]);
     drawPeaks();
