@@ -2,12 +2,14 @@
 takes them from a cache."""
 
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from hashlib import sha256
 from multiprocessing import forkserver, get_context, resource_tracker
 from pathlib import Path
+from tempfile import gettempdir
 from typing import TypeVar
 
 from checker.command_line.user_cache import (
@@ -129,7 +131,7 @@ def open_drawing(cache: Path | None = None) -> Iterator[Drawing]:
     `cache` is the directory of what was drawn before; None to draw all charts."""
     # Fork would deadlock in a process that has drawn before: threads of the renderer are not
     # copied. The server imports Altair once for all processes.
-    context = get_context("forkserver")
+    context = get_context("forkserver" if _has_room_for_sockets() else "spawn")
     context.set_forkserver_preload(["reporting.charts.render"])
     with ProcessPoolExecutor(count_cores(), mp_context=context) as pool:
         try:
@@ -144,10 +146,18 @@ def open_drawing(cache: Path | None = None) -> Iterator[Drawing]:
 def start_server() -> None:
     """Start the process that imports Altair for the processes that draw, without waiting for it.
     Call it inside `open_drawing`."""
+    if not _has_room_for_sockets():
+        return
     # Python unblocks SIGINT when it starts the resource tracker, so the tracker comes first.
     resource_tracker.ensure_running()
     with block_sigint():
         forkserver.ensure_running()
+
+
+def _has_room_for_sockets() -> bool:
+    """Whether the server can have its sockets in the directory of temporary files. That of a job
+    may be deep, and Linux takes paths of sockets up to 107 bytes."""
+    return len(os.fsencode(gettempdir())) + len("/pymp-12345678/listener-12345678") <= 107
 
 
 def _name_entry(table: ReportTable, texts: Mapping[str, ChartText] | None) -> str:

@@ -16,7 +16,7 @@ _ARCHITECTURES = """
 test_ - gmixer - mobilenet_edgetpu - hgnet -
 resnext101_64x4d - maxxvit - naflexvit - mobilenetv5 - iformer - csatv2 -
 aimv2 2411.14402
-bat_ 1912.00848
+bat_ -
 beitv2 2208.06366 beit 2106.08254
 botnet 2101.11605 eca_botnext 2101.11605 sebotnet 2101.11605 lamhalobotnet 2103.12731
 caformer 2210.13452 convformer 2210.13452 poolformerv2 2210.13452 poolformer 2111.11418

@@ -2,10 +2,12 @@
 for papers."""
 
 import json
+import os
 import random
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as Xml
@@ -180,29 +182,45 @@ def area(svg: str) -> list[float]:
     return [min(xs), min(ys), max(xs), max(ys)]
 
 
-def test_charts_are_drawn_in_processes_by_one_that_has_drawn_before() -> None:
-    done = subprocess.run(
+@pytest.mark.parametrize("directory", ["short", "d" * 90])
+def test_charts_are_drawn_in_processes_by_one_that_has_drawn_before(
+    directory: str, tmp_path: Path
+) -> None:
+    """A path of a socket has at most 107 bytes, and a job may have a deep directory."""
+    (tmp_path / directory).mkdir()
+    # The path of a short one must not depend on the name of this test.
+    with tempfile.TemporaryDirectory() as short:
+        place = short if directory == "short" else str(tmp_path / directory)
+        done = _draw_twice(place)
+    assert done.stdout.split() == [b"5", b"5", b"True"]
+
+
+def _draw_twice(temporary: str) -> "subprocess.CompletedProcess[bytes]":
+    return subprocess.run(
         [sys.executable, "-c", _DRAW_TWICE],
+        env={**os.environ, "TMPDIR": temporary},
         cwd=Path(__file__).parent,
         capture_output=True,
         timeout=300,
         check=True,
     )
-    assert done.stdout.split() == [b"5", b"5", b"True"]
 
 
 _DRAW_TWICE = """
 import sys
+import tempfile
 sys.path[:0] = ["../..", "..", "."]
 if __name__ == "__main__":
     from support.report.chart_tables import CHART_TABLES
     from reporting.charts import build_charts
+    from reporting.charts import drawing as drawing_module
     from reporting.charts.drawing import open_drawing
     from reporting.charts.render import to_svg
     from dataclasses import replace
     to_svg(build_charts(CHART_TABLES[0])[0])
     ids = [f"w{n}-" + table.id.rpartition("-")[2] for n, table in enumerate(CHART_TABLES)]
     tables = [replace(table, id=name) for table, name in zip(CHART_TABLES, ids, strict=True)]
+    drawing_module._FEW_TABLES = 0
     with open_drawing() as drawing:
         drawing.start(tables)
         drawn = drawing.wait_for(tables)
