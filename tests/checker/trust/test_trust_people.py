@@ -359,15 +359,15 @@ def test_rules_that_are_never_waived_are_those_of_the_docs(a_round: TrustRound) 
     assert not (a_round.tree.root / "waivers").exists()
 
 
-@pytest.mark.parametrize("rule", ["P104", "X101"])
-def test_waive_counts_what_it_lifts(a_round: TrustRound, rule: str) -> None:
-    late = [a_round.tree.add(delay_samples(copy_evidence()), run_id) for run_id in ("a", "b")]
+@pytest.mark.parametrize(("rule", "bundles"), [("P104", 2), ("X101", 0)])
+def test_waive_counts_what_it_lifts(a_round: TrustRound, rule: str, bundles: int) -> None:
+    ids = [f"20260101T000000Z-run-{number}" for number in range(2)]
+    late = [a_round.tree.add(delay_samples(copy_evidence()), run_id) for run_id in ids]
     result = a_round.waive(rule, late[0].parent)
-    findings = sum(f.rule == rule for path in late for f in judge(path).findings)
-    bundles = 2 if findings else 0
-    assert (
-        f"it waives {format_count(findings, 'finding')} of {bundles} bundles now" in result.output
-    )
+    findings = [f.rule for path in late for f in judge(path).findings].count(rule)
+    assert findings >= bundles
+    lifted = f"it waives {format_count(findings, 'finding')} of {bundles} bundles now"
+    assert lifted in result.output
 
 
 def test_waive_for_a_directory_tells_of_what_comes_later(a_round: TrustRound) -> None:

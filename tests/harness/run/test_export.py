@@ -3,7 +3,9 @@
 import importlib.util
 import os
 import socket
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -108,3 +110,14 @@ def test_file_of_another_program_is_refused_and_kept(tmp_path: Path) -> None:
     os.utime(path, (0, 0))
     check_export(ExportTarget(path=path))
     assert [path.name for path in tmp_path.iterdir()] == ["smart.prom"]
+
+
+def test_readings_are_taken_over_once_a_second(tmp_path: Path, monkeypatch) -> None:
+    require_client()
+    taken_s = []
+    with RunExport(make_test_plan(), ExportTarget(path=tmp_path / "run.prom")) as run_export:
+        for now_s in (100.0, 100.0, 100.9, 101.0, 101.5):
+            clock = SimpleNamespace(monotonic=lambda now_s=now_s: now_s, time=time.time)
+            monkeypatch.setattr("harness.run.export.time", clock)
+            run_export.update(lambda now_s=now_s: taken_s.append(now_s) or (), None)
+    assert taken_s == [100.0, 101.0]

@@ -1,8 +1,10 @@
 """The options of `bench-submit run`, what is refused with a reason, and what a plan states."""
 
 import sys
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -11,8 +13,9 @@ from support.harness.session_runs import TESTS, carry_out, change_plan, find_bun
 from harness import checks
 from harness.cli import main
 from harness.power import sources
+from harness.power.caps.restore import RestoreError
 from harness.power.sources import open_source
-from harness.run import command
+from harness.run import cluster, command
 from harness.run.plan import Machine, RunRequest
 from harness.run.plan_checks import check_plan
 from harness.run.planning import make_plan
@@ -308,3 +311,41 @@ def test_a_checkout_with_changes_is_told_of_before_the_run(
         )
         == has_warning
     )
+
+
+@pytest.mark.parametrize(("node", "judged"), [(0, 1), (1, 0)])
+def test_bundle_of_a_run_that_could_not_restore_limits_is_judged_by_the_head(
+    tmp_path, monkeypatch, node, judged
+):
+    @contextmanager
+    def fail_to_restore(plan):
+        yield
+        (tmp_path / plan.run_id).mkdir()
+        raise RestoreError("still at 300 W")
+
+    checks = []
+    monkeypatch.setattr(command, "applied_cap", fail_to_restore)
+    monkeypatch.setattr(command.session, "run", lambda *_: None)
+    monkeypatch.setattr(command, "run_pre_check", lambda *arguments: checks.append(arguments))
+    with pytest.raises(RestoreError, match="300 W"):
+        carry_out(change_plan(make_test_plan(), node=node), tmp_path)
+    assert len(checks) == judged
+
+
+def test_node_that_starts_before_the_head_waits_for_it(monkeypatch):
+    attempts = []
+
+    def connect(*arguments, **options):
+        attempts.append(arguments)
+        if len(attempts) < 3:
+            raise RuntimeError("connection refused")
+        return "store"
+
+    for name in ("torch", "torch.distributed"):
+        monkeypatch.setitem(sys.modules, name, SimpleNamespace(TCPStore=connect))
+    monkeypatch.setattr(cluster, "STEP_S", 0.0)
+    assert cluster._connect("node0", 29500, is_head=False) == "store"
+    assert attempts == [("node0", 29500)] * 3
+    attempts.clear()
+    with pytest.raises(cluster.ClusterError, match="--head node0:29500: the nodes cannot"):
+        cluster._connect("node0", 29500, is_head=True)
