@@ -144,6 +144,8 @@ def test_page_and_json_have_the_figures_of_the_rules() -> None:
     assert {f"n{heads.index(key) + 1}" for key in ("launched", "measured")} <= {
         *board_table.attributes["class"].split()
     }, "dates do not break"
+    cells = [cell.text for cell in board_table.find("td")]
+    assert cells[1:3] == [f"{trend:.0f}", f"{500 / trend:.2f}"]
     (shown,) = [x for x in read_lines(tree, "trends-lines") if "most accurate" in x["name"]][:1]
     assert shown["n"] == 10
 

@@ -77,6 +77,15 @@ def test_a_setting_that_is_null_in_the_variant_may_be_missing() -> None:
     ]
 
 
+@pytest.mark.parametrize("fewer", [0, 1])
+def test_tally_without_a_warm_up_has_the_tokens_of_all_requests(fewer: int) -> None:
+    evidence = copy_evidence(serving=True)
+    assert evidence.requests is not None
+    tokens = int(evidence.requests["output_tokens"].sum()) - fewer
+    evidence.result["tally"].update(client_output_tokens=tokens, server_output_tokens=tokens)
+    assert len(find_violations("T110", evidence)) == fewer
+
+
 def test_readings_may_be_missing_now_and_then_and_where_the_board_does_not_give_them() -> None:
     evidence = copy_evidence()
     evidence.samples.loc[select_every(150, select_load(evidence)), ["sm_mhz", "slowdown"]] = np.nan
