@@ -34,14 +34,9 @@ from rules.testing.frames import EvidenceFrames
 DOCS = Path(__file__).parents[3] / "docs"
 WHY = "Half of the watts are missing.\n" + "See the second epoch. " * 40
 TIES = [
-    "zoe@wattmark",
-    "zoe@WattMark",
-    "zoe@example",
-    "zoe@Example.org",
-    "Example@elsewhere.org",
-    "zoe@mail.example.org",
-    "zoe@example.mail.org",
-    "zoe@wattmark.",
+    *("zoe@wattmark", "zoe@WattMark", "zoe@example", "zoe@Example.org"),
+    *("Example@elsewhere.org", "zoe@mail.example.org", "zoe@example.mail.org"),
+    *("zoe@wattmark.",),
 ]
 """Who has the domain of `example@wattmark`, a domain with a part called like the center `example`,
 or the center's name."""

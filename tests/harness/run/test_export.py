@@ -31,16 +31,8 @@ def test_target_is_a_port_or_an_absolute_path(tmp_path: Path, monkeypatch) -> No
 @pytest.mark.parametrize(
     "text",
     [
-        "prometheus",
-        "prometheus:",
-        "prometheus:0",
-        "prometheus:65536",
-        "prometheus:-1",
-        "prometheus:٩٤",
-        "prometheus:http",
-        "textfile:",
-        "statsd:8125",
-        "",
+        *("prometheus", "prometheus:", "prometheus:0", "prometheus:65536", "prometheus:-1"),
+        *("prometheus:٩٤", "prometheus:http", "textfile:", "statsd:8125", ""),
     ],
 )
 def test_other_target_is_refused_with_both_forms(text: str) -> None:

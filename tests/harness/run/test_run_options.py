@@ -34,104 +34,85 @@ def workers_find_the_tests(monkeypatch):
     ("arguments", "message"),
     [
         (
-            ["resnet51-train"],
+            "resnet51-train",
             "there is no workload 'resnet51-train'; there are burn, llama3-8b-pretrain",
         ),
         (
-            [
-                "resnet50-train",
-                "--implementation",
-                "no.such:build",
-                "--smoke",
-                "--simulate",
-                "h200",
-            ],
+            "resnet50-train --implementation no.such:build --smoke --simulate h200",
             "there is no module no.such",
         ),
         (
-            ["resnet50-train", "--implementation", "tiny", "--smoke", "--simulate", "h200"],
+            "resnet50-train --implementation tiny --smoke --simulate h200",
             "give package.module:function",
         ),
+        ("resnet50-train --option fast --smoke --simulate h200", "--option fast: give KEY=VALUE"),
         (
-            ["resnet50-train", "--option", "fast", "--smoke", "--simulate", "h200"],
-            "--option fast: give KEY=VALUE",
-        ),
-        (
-            ["resnet50-train", "--request-rate", "3", "--smoke", "--simulate", "h200"],
+            "resnet50-train --request-rate 3 --smoke --simulate h200",
             "--request-rate: resnet50-train serves no",
         ),
         (
-            ["resnet50-train", "--corpus", "nowhere.txt", "--smoke", "--simulate", "h200"],
+            "resnet50-train --corpus nowhere.txt --smoke --simulate h200",
             "--corpus nowhere.txt: the path does not exist",
         ),
-        (["resnet50-train", "--variant", "fast"], "has no variant 'fast'; it has baseline, tuned"),
-        (["resnet50-train", "--simulate", "b300"], "no simulated accelerator 'b300'"),
+        ("resnet50-train --variant fast", "has no variant 'fast'; it has baseline, tuned"),
+        ("resnet50-train --simulate b300", "no simulated accelerator 'b300'"),
         (
-            ["resnet50-train", "--smoke", "--simulate", "h200", "--gpus", "9"],
+            "resnet50-train --smoke --simulate h200 --gpus 9",
             "--gpus 9: the meter sees 8 accelerator",
         ),
         (
-            ["resnet50-train", "--smoke", "--simulate", "h200", "--cap", "100"],
+            "resnet50-train --smoke --simulate h200 --cap 100",
             "--cap 100: SIM-H200-0 can be set to 200 to 700 W",
         ),
+        ("resnet50-train --smoke --simulate h200 --cap warm", "warm: give watts, or as-found"),
+        ("resnet50-train --smoke --simulate h200 --cap nan", "nan: give watts, or as-found"),
         (
-            ["resnet50-train", "--smoke", "--simulate", "h200", "--cap", "warm"],
-            "warm: give watts, or as-found",
-        ),
-        (
-            ["resnet50-train", "--smoke", "--simulate", "h200", "--cap", "nan"],
-            "nan: give watts, or as-found",
-        ),
-        (
-            ["resnet50-train", "--smoke", "--simulate", "h200", "--sm-clock", "100"],
+            "resnet50-train --smoke --simulate h200 --sm-clock 100",
             "the nearest are 345 and 360 MHz",
         ),
         (
-            ["resnet50-train", "--smoke", "--simulate", "mi300x", "--sm-clock", "1200"],
+            "resnet50-train --smoke --simulate mi300x --sm-clock 1200",
             "--sm-clock 1200: SIM-MI300X-0 has no lock; leave out --sm-clock",
         ),
+        ("resnet50-train --smoke --simulate h200 --batch many", "--batch many: give a number"),
         (
-            ["resnet50-train", "--smoke", "--simulate", "h200", "--batch", "many"],
-            "--batch many: give a number",
-        ),
-        (
-            ["resnet50-train", "--simulate", "h200", "--concurrency", "8"],
+            "resnet50-train --simulate h200 --concurrency 8",
             "resnet50-train serves no requests; give --batch instead",
         ),
         (
-            ["llama3-8b-serve", "--simulate", "h200", "--concurrency", "many"],
+            "llama3-8b-serve --simulate h200 --concurrency many",
             "--concurrency many: give a number of requests of at least 1, or auto",
         ),
         (
-            ["llama3-8b-serve", "--simulate", "h200", "--concurrency", "8", "--batch", "8"],
+            "llama3-8b-serve --simulate h200 --concurrency 8 --batch 8",
             "--batch and --concurrency are one setting of a server; give one",
         ),
         (
-            ["resnet50-train", "--smoke", "--simulate", "h200", "--system", "none.toml"],
+            "resnet50-train --smoke --simulate h200 --system none.toml",
             "--system none.toml: cannot be read (No such file or directory)",
         ),
         (
-            ["resnet50-train", "--smoke", "--simulate", "h200", "--meters", "none.toml"],
+            "resnet50-train --smoke --simulate h200 --meters none.toml",
             "--meters none.toml: the description of the system (--system) declares no [[meter]]",
         ),
         (
-            ["--resume", "nowhere"],
+            "--resume nowhere",
             "nowhere: no plan of a run there; an unfinished run is the hidden directory",
         ),
         (
-            ["resnet50-train", "--seed", "2", "--resume", "x"],
+            "resnet50-train --seed 2 --resume x",
             "takes the plan of the run as it is; leave out workload, --seed",
         ),
         (
-            ["resnet50-train", "--smoke", "--simulate", "h200", "--epoch-seconds", "nan"],
+            "resnet50-train --smoke --simulate h200 --epoch-seconds nan",
             "--epoch-seconds nan: give a number",
         ),
-        ([], "name a workload"),
+        ("", "name a workload"),
     ],
 )
 def test_a_wish_that_cannot_be_fulfilled_is_refused_with_a_reason(tmp_path, arguments, message):
     out_option = [] if "--resume" in arguments else ["-o", str(tmp_path)]
-    result = CliRunner().invoke(main, ["run", *arguments, *out_option])
+    result = CliRunner().invoke(main, ["run", *arguments.split(), *out_option])
     assert result.exit_code == 2
     assert message in " ".join(result.output.split())
     assert not list(tmp_path.iterdir())
@@ -139,40 +120,12 @@ def test_a_wish_that_cannot_be_fulfilled_is_refused_with_a_reason(tmp_path, argu
 
 def test_run_has_few_options():
     assert sorted(o for p in main.commands["run"].params for o in p.opts) == [
-        "--batch",
-        "--cap",
-        "--concurrency",
-        "--corpus",
-        "--cpu-threads",
-        "--dry-run",
-        "--epoch-seconds",
-        "--export",
-        "--gpus",
-        "--head",
-        "--implementation",
-        "--json",
-        "--like",
-        "--meter",
-        "--meters",
-        "--node",
-        "--nodes",
-        "--option",
-        "--out",
-        "--output-tokens",
-        "--prompt-tokens",
-        "--request-rate",
-        "--resume",
-        "--seed",
-        "--simulate",
-        "--sm-clock",
-        "--smoke",
-        "--sweep-label",
-        "--system",
-        "--until-ci",
-        "--variant",
-        "--weights",
-        "-o",
-        "workload",
+        *("--batch", "--cap", "--concurrency", "--corpus", "--cpu-threads", "--dry-run"),
+        *("--epoch-seconds", "--export", "--gpus", "--head", "--implementation", "--json"),
+        *("--like", "--meter", "--meters", "--node", "--nodes", "--option", "--out"),
+        *("--output-tokens", "--prompt-tokens", "--request-rate", "--resume", "--seed"),
+        *("--simulate", "--sm-clock", "--smoke", "--sweep-label", "--system", "--until-ci"),
+        *("--variant", "--weights", "-o", "workload"),
     ]
 
 

@@ -317,15 +317,8 @@ def test_the_search_for_a_batch_ends_at_what_fits(start, limit, fits, highest):
 
 def test_the_real_workloads_run_from_the_command_line(tmp_path):
     command = [
-        "run",
-        "vitl16-train",
-        "--smoke",
-        "--simulate",
-        "h200",
-        "--variant",
-        "baseline",
-        "--epoch-seconds",
-        "0.5",
+        *("run", "vitl16-train", "--smoke", "--simulate", "h200", "--variant", "baseline"),
+        *("--epoch-seconds", "0.5"),
     ]
     result = subprocess.run(
         [

@@ -229,31 +229,10 @@ def test_every_option_of_the_runs_is_handed_to_them(
         (tmp_path / name).touch()
     monkeypatch.chdir(tmp_path)
     asked = [
-        "--variant",
-        "baseline",
-        "--smoke",
-        "--simulate",
-        "h200",
-        "--epoch-seconds",
-        "2.5",
-        "--seed",
-        "4",
-        "--system",
-        "s.toml",
-        "--implementation",
-        "a.b:c",
-        "--option",
-        "x=1",
-        "--option",
-        "y=2",
-        "--corpus",
-        "c",
-        "--weights",
-        "w",
-        "--export",
-        "prometheus:9400",
-        "-o",
-        "there",
+        *("--variant", "baseline", "--smoke", "--simulate", "h200", "--epoch-seconds"),
+        *("2.5", "--seed", "4", "--system", "s.toml", "--implementation", "a.b:c"),
+        *("--option", "x=1", "--option", "y=2", "--corpus", "c", "--weights", "w"),
+        *("--export", "prometheus:9400", "-o", "there"),
     ]
     text = script(tmp_path, *asked).read_text()
     (line,) = [one for one in text.splitlines() if one.startswith("run=(")]
