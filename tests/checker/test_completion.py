@@ -7,12 +7,7 @@ from click.shell_completion import BashComplete, get_completion_class
 from click.testing import CliRunner
 
 from checker.cli import COMMANDS, check, load
-from checker.command_line.completion import (
-    PROGRAMS,
-    SHELLS,
-    CommandOrPaths,
-    format_script,
-)
+from checker.command_line.completion import PROGRAMS, SHELLS, CommandOrPaths, format_script
 from harness.cli import main as bench_submit
 from reporting.cli import COMMANDS as REPORT_COMMANDS
 from reporting.cli import load_command

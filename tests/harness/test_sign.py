@@ -90,10 +90,7 @@ def use_of_another_center(submissions: Submissions, key: Path) -> tuple[str, str
 
 
 def use_of_unknown_center(submissions: Submissions, key: Path) -> tuple[str, str]:
-    return (
-        "stranger@wattmark",
-        f"the keyring in {submissions.root} lets {PRINCIPAL} sign there",
-    )
+    return ("stranger@wattmark", f"the keyring in {submissions.root} lets {PRINCIPAL} sign there")
 
 
 def use_unknown(submissions: Submissions, key: Path) -> tuple[str, str]:

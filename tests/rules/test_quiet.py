@@ -255,10 +255,7 @@ def test_a_name_that_begins_as_a_known_one_is_noticed(name: str, speaks: bool) -
         ("NVIDIA H200 ", "'NVIDIA H200 ', which differs from 'NVIDIA H200' in case or blanks"),
         ("nvidia  H200", "'nvidia  H200', which differs from 'NVIDIA H200' in case or blanks"),
         ("NVIDIA H200 SXM", "'NVIDIA H200 SXM', which is 'NVIDIA H200' followed by ' SXM'"),
-        (
-            "NVIDIA H200\u200b",
-            "'NVIDIA H200\\u200b', which is 'NVIDIA H200' followed by '\\u200b'",
-        ),
+        ("NVIDIA H200\u200b", "'NVIDIA H200\\u200b', which is 'NVIDIA H200' followed by '\\u200b'"),
     ],
 )
 def test_varied_name_of_a_board_is_shown_with_its_difference(name: str, found: str) -> None:

@@ -184,8 +184,7 @@ class Case:
         differences = (
             _describe_difference(reported[path], self._expected_rules),
             _describe_difference(
-                reported[other_path],
-                self._expected_rules if pairing.other_center else frozenset(),
+                reported[other_path], self._expected_rules if pairing.other_center else frozenset()
             ),
         )
         return "; the other: ".join(filter(None, differences))

@@ -70,11 +70,7 @@ def test_the_dies_of_a_card_have_half_of_its_reading_each(
 
 @pytest.mark.parametrize(("visible", "other"), [("0", 1), ("1", 0), ("2,3,0", 1)])
 def test_one_die_of_a_card_is_refused(
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    cards: list[FakeGpu],
-    visible: str,
-    other: int,
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cards: list[FakeGpu], visible: str, other: int
 ) -> None:
     source = open_cards(monkeypatch, tmp_path, cards, visible)
     (objection,) = preflight.find_objections(source, source.devices())

@@ -82,26 +82,20 @@ def test_file_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
         check_export(ExportTarget(path=tmp_path / "run.prom"))
 
 
-def test_file_that_another_run_writes_now_is_refused_and_kept(tmp_path: Path) -> None:
+def test_file_that_others_write_is_refused_and_kept(tmp_path: Path) -> None:
     require_client()
     path = tmp_path / "run.prom"
-    path.write_text("# HELP wattmark_power_watts …\n")
-    with pytest.raises(MachineError, match="another run writes this file"):
-        check_export(ExportTarget(path=path))
-    assert path.exists()
-
-
-def test_file_of_another_program_is_refused_and_kept(tmp_path: Path) -> None:
-    require_client()
-    path = tmp_path / "smart.prom"
-    path.write_text("# HELP smartmon_device_active …\n")
-    with pytest.raises(MachineError, match="another program has written this file"):
-        check_export(ExportTarget(path=path))
-    assert path.read_text().startswith("# HELP smartmon")
-    path.write_text("# HELP wattmark_power_watts …\n")
+    for text, says in (
+        ("# HELP smartmon_device_active …\n", "another program has written this file"),
+        ("# HELP wattmark_power_watts …\n", "another run writes this file"),
+    ):
+        path.write_text(text)
+        with pytest.raises(MachineError, match=says):
+            check_export(ExportTarget(path=path))
+        assert path.read_text() == text
     os.utime(path, (0, 0))
     check_export(ExportTarget(path=path))
-    assert [path.name for path in tmp_path.iterdir()] == ["smart.prom"]
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_readings_are_taken_over_once_a_second(tmp_path: Path, monkeypatch) -> None:

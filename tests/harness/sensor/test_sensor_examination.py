@@ -65,8 +65,7 @@ def examine(argument: str) -> SensorExamination:
 
 
 @pytest.mark.parametrize(
-    ("refresh", "window", "delay", "coverage"),
-    [(100, 25, 10, 100), (50, 80, 40, 20)],
+    ("refresh", "window", "delay", "coverage"), [(100, 25, 10, 100), (50, 80, 40, 20)]
 )
 def test_declared_filters_are_found(refresh: int, window: int, delay: int, coverage: int) -> None:
     responses = examine(

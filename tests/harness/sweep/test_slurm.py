@@ -193,10 +193,7 @@ def test_script_of_caps_as_found_asks_for_none_to_be_set(tmp_path: Path) -> None
             "runs one server on one node; leave out --nodes",
         ),
         (["resnet50-train", "--slurm", "--dry-run"], "leave out --dry-run"),
-        (
-            ["resnet50-train", "--slurm", "--system", "no.toml"],
-            "the path does not exist",
-        ),
+        (["resnet50-train", "--slurm", "--system", "no.toml"], "the path does not exist"),
         (
             ["resnet50-train", "--slurm", "--caps", "250.5,300"],
             "250.5 W does not fit into the comment of a job",

@@ -256,10 +256,7 @@ def test_several_gpus_are_compared_with_one_at_the_same_cap(
 
 
 def test_run_ids_are_whole_on_a_narrow_terminal(
-    tmp_path: Path,
-    runs: FakeRuns,
-    capsys: pytest.CaptureFixture,
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, runs: FakeRuns, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made, path = save_sweep(tmp_path, 300.0, repeats=1)
     assert sweep.carry_out(made, path)

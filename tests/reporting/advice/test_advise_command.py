@@ -190,10 +190,7 @@ def test_ties_between_repeated_caps_name_the_runs_that_would_decide(
         return [make_run_at_cap(cap_w, rate) for rate in rates]
 
     add_sweep(
-        submissions,
-        *repeat(500, 0.893, 0.897),
-        *repeat(600, 0.94, 0.96),
-        *repeat(700, 0.99, 1.01),
+        submissions, *repeat(500, 0.893, 0.897), *repeat(600, 0.94, 0.96), *repeat(700, 0.99, 1.01)
     )
     (sweep,) = read_sweeps(submissions.root)
     assert {cap["runs"] for cap in sweep["caps"]} == {2}

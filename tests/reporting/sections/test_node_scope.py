@@ -105,10 +105,7 @@ def test_best_at_each_cap_is_that_of_whole_nodes(submissions: Submissions) -> No
     page = build_page(submissions, frugal, fast)
     of_boards, of_nodes = (
         {row["by"]: row for row in rows}
-        for rows in (
-            list_rows(page, f"{WORKLOAD}-best"),
-            list_node_rows(page, f"{WORKLOAD}-best"),
-        )
+        for rows in (list_rows(page, f"{WORKLOAD}-best"), list_node_rows(page, f"{WORKLOAD}-best"))
     )
     assert of_nodes.keys() == {"throughput", "efficiency"}
     assert of_boards["efficiency"]["bundle"] == of_boards["throughput"]["bundle"]
@@ -249,9 +246,7 @@ def test_epochs_and_repeats_are_those_of_the_energy_of_whole_nodes(
     assert node_energy["epochs_percent"] != energy["epochs_percent"]
 
 
-def test_overview_names_the_most_efficient_setting_of_whole_nodes(
-    submissions: Submissions,
-) -> None:
+def test_overview_names_the_most_efficient_setting_of_whole_nodes(submissions: Submissions) -> None:
     page = build_sweep_page(submissions)
     energies = list_energies(page)
     (of_nodes,) = list_node_rows(page, "workloads")

@@ -14,11 +14,7 @@ from hypothesis import strategies as st
 from rules.bundle_format import csv_table as tables
 from rules.bundle_format.documents import read_document, read_json
 from rules.bundle_format.files import Refused
-from rules.bundle_format.records import (
-    BATCH_COLUMNS,
-    SAMPLE_COLUMNS,
-    SYSTEM_FORMAT,
-)
+from rules.bundle_format.records import BATCH_COLUMNS, SAMPLE_COLUMNS, SYSTEM_FORMAT
 
 
 @given(

@@ -172,8 +172,7 @@ def test_extensions_of_a_result_are_no_figures() -> None:
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["items_per_s", "items_per_s_per_accelerator", "mean_power_w_per_accelerator"],
+    "name", ["items_per_s", "items_per_s_per_accelerator", "mean_power_w_per_accelerator"]
 )
 def test_figure_that_every_run_has_is_not_null(name: str) -> None:
     stated = copy_evidence().result

@@ -10,11 +10,7 @@ import numpy as np
 import pytest
 
 from rules.studies.trends.checks import recompute_checks
-from rules.studies.trends.estimators import (
-    HUMAN_POWER_W,
-    TrendEstimate,
-    compute_person_power_w,
-)
+from rules.studies.trends.estimators import HUMAN_POWER_W, TrendEstimate, compute_person_power_w
 from rules.studies.trends.figures import TrendFigures, compute_trends, select_fitted_boards
 from rules.studies.trends.reader import read_trends_study
 from rules.studies.trends.records import TrendsStudy
@@ -85,13 +81,7 @@ def test_rows_agree_with_each_other(study: TrendsStudy) -> None:
     ],
 )
 def test_line_has_the_golden_values(
-    id: str,
-    n: int,
-    intercept: float,
-    slope: float,
-    factor: float,
-    r2: float,
-    figures: TrendFigures,
+    id: str, n: int, intercept: float, slope: float, factor: float, r2: float, figures: TrendFigures
 ) -> None:
     line = _line(figures, id)
     decimals = [len(str(value).partition(".")[2]) for value in (intercept, slope, factor)]

@@ -6,14 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from support.meters.pdu import (
-    COMMUNITY,
-    PASSWORD,
-    PRIVACY_PASSWORD,
-    USER,
-    Pdu,
-    needs_snmpd,
-)
+from support.meters.pdu import COMMUNITY, PASSWORD, PRIVACY_PASSWORD, USER, Pdu, needs_snmpd
 
 from harness.errors import MeterError
 from harness.power.feeds import feed as feed_module
