@@ -10,7 +10,6 @@ from support.audit_samples import (
     WRITERS,
     write_aiperf,
     write_inference,
-    write_inferencex,
     write_jpwr,
     write_ml_energy,
     write_report,
@@ -53,39 +52,24 @@ def test_damaged_json_gives_a_sentence(change, sentence: str, tmp_path: Path) ->
     assert sentence in fail_to_read(path)
 
 
-def write_samples(folder: Path) -> Path:
-    """Samples of nvidia-smi alone."""
-    write_inferencex(folder)
-    for name in ("agg_point.json", "power_validation.json"):
-        (folder / name).unlink()
-    return folder
+def test_cut_table_names_its_line(tmp_path: Path) -> None:
+    path = write_zeus(tmp_path / "zeus.csv")
+    path.write_text(path.read_text()[:-8])
+    assert "line 2 has 4 cells and the header 5" in fail_to_read(path)
 
 
-@pytest.mark.parametrize(
-    ("write", "name", "change", "sentence"),
-    [
-        (
-            *(lambda folder: write_zeus(folder / "zeus.csv"), "zeus.csv", lambda t: t[:-8]),
-            "line 2 has 4 cells and the header 5",
-        ),
-        (
-            *(write_aiperf, "gpu_telemetry_export.jsonl", lambda t: t[:-20]),
-            "line 402 holds no JSON object",
-        ),
-        (
-            *(write_inference, "spl.txt", lambda t: t.replace("03-02-2026", "2026-03-02", 1)),
-            "line 1: '2026-03-02 10:00:00.000' is no time",
-        ),
-        (
-            *(write_samples, "gpu_metrics.csv", lambda t: t.replace("500.00 W", "half", 1)),
-            "row 2: power is 'half' and no number",
-        ),
-    ],
-)
-def test_damaged_line_is_named(write, name: str, change, sentence: str, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    write(tmp_path)
-    (tmp_path / name).write_text(change((tmp_path / name).read_text()))
-    assert sentence in fail_to_read(tmp_path)
+def test_cut_line_of_samples_is_named(tmp_path: Path) -> None:
+    write_aiperf(tmp_path)
+    path = tmp_path / "gpu_telemetry_export.jsonl"
+    path.write_text(path.read_text()[:-20])
+    assert "line 402 holds no JSON object" in fail_to_read(tmp_path)
+
+
+def test_wrong_time_of_the_power_log_is_named(tmp_path: Path) -> None:
+    write_inference(tmp_path)
+    path = tmp_path / "spl.txt"
+    path.write_text(path.read_text().replace("03-02-2026", "2026-03-02", 1))
+    assert "line 1: '2026-03-02 10:00:00.000' is no time" in fail_to_read(tmp_path)
 
 
 def test_cut_gzip_is_named(tmp_path: Path) -> None:

@@ -202,6 +202,10 @@ def test_samples_without_a_window_have_the_energy_of_their_span(tmp_path: Path) 
     row = audit_one(tmp_path).row
     assert (row.source, row.items) == ("nvidia-smi", None)
     assert row.energy_j is not None and row.energy_j.value == pytest.approx(10_000.0)
+    path = tmp_path / "gpu_metrics.csv"
+    path.write_text(path.read_text().replace("500.00 W", "half", 1))
+    (failure,) = audit([tmp_path]).failures
+    assert "row 2: power is 'half' and no number" in failure.text
 
 
 def test_point_without_samples_is_consistent(tmp_path: Path) -> None:

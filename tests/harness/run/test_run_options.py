@@ -30,6 +30,9 @@ def workers_find_the_tests(monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(TESTS))
 
 
+SMOKE = "resnet50-train --smoke --simulate h200"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -37,44 +40,23 @@ def workers_find_the_tests(monkeypatch):
             "resnet51-train",
             "there is no workload 'resnet51-train'; there are burn, llama3-8b-pretrain",
         ),
-        (
-            "resnet50-train --implementation no.such:build --smoke --simulate h200",
-            "there is no module no.such",
-        ),
-        (
-            "resnet50-train --implementation tiny --smoke --simulate h200",
-            "give package.module:function",
-        ),
-        ("resnet50-train --option fast --smoke --simulate h200", "--option fast: give KEY=VALUE"),
-        (
-            "resnet50-train --request-rate 3 --smoke --simulate h200",
-            "--request-rate: resnet50-train serves no",
-        ),
-        (
-            "resnet50-train --corpus nowhere.txt --smoke --simulate h200",
-            "--corpus nowhere.txt: the path does not exist",
-        ),
+        (f"{SMOKE} --implementation no.such:build", "there is no module no.such"),
+        (f"{SMOKE} --implementation tiny", "give package.module:function"),
+        (f"{SMOKE} --option fast", "--option fast: give KEY=VALUE"),
+        (f"{SMOKE} --request-rate 3", "--request-rate: resnet50-train serves no"),
+        (f"{SMOKE} --corpus nowhere.txt", "--corpus nowhere.txt: the path does not exist"),
         ("resnet50-train --variant fast", "has no variant 'fast'; it has baseline, tuned"),
         ("resnet50-train --simulate b300", "no simulated accelerator 'b300'"),
-        (
-            "resnet50-train --smoke --simulate h200 --gpus 9",
-            "--gpus 9: the meter sees 8 accelerator",
-        ),
-        (
-            "resnet50-train --smoke --simulate h200 --cap 100",
-            "--cap 100: SIM-H200-0 can be set to 200 to 700 W",
-        ),
-        ("resnet50-train --smoke --simulate h200 --cap warm", "warm: give watts, or as-found"),
-        ("resnet50-train --smoke --simulate h200 --cap nan", "nan: give watts, or as-found"),
-        (
-            "resnet50-train --smoke --simulate h200 --sm-clock 100",
-            "the nearest are 345 and 360 MHz",
-        ),
+        (f"{SMOKE} --gpus 9", "--gpus 9: the meter sees 8 accelerator"),
+        (f"{SMOKE} --cap 100", "--cap 100: SIM-H200-0 can be set to 200 to 700 W"),
+        (f"{SMOKE} --cap warm", "warm: give watts, or as-found"),
+        (f"{SMOKE} --cap nan", "nan: give watts, or as-found"),
+        (f"{SMOKE} --sm-clock 100", "the nearest are 345 and 360 MHz"),
         (
             "resnet50-train --smoke --simulate mi300x --sm-clock 1200",
             "--sm-clock 1200: SIM-MI300X-0 has no lock; leave out --sm-clock",
         ),
-        ("resnet50-train --smoke --simulate h200 --batch many", "--batch many: give a number"),
+        (f"{SMOKE} --batch many", "--batch many: give a number"),
         (
             "resnet50-train --simulate h200 --concurrency 8",
             "resnet50-train serves no requests; give --batch instead",
@@ -88,11 +70,11 @@ def workers_find_the_tests(monkeypatch):
             "--batch and --concurrency are one setting of a server; give one",
         ),
         (
-            "resnet50-train --smoke --simulate h200 --system none.toml",
+            f"{SMOKE} --system none.toml",
             "--system none.toml: cannot be read (No such file or directory)",
         ),
         (
-            "resnet50-train --smoke --simulate h200 --meters none.toml",
+            f"{SMOKE} --meters none.toml",
             "--meters none.toml: the description of the system (--system) declares no [[meter]]",
         ),
         (
@@ -103,10 +85,7 @@ def workers_find_the_tests(monkeypatch):
             "resnet50-train --seed 2 --resume x",
             "takes the plan of the run as it is; leave out workload, --seed",
         ),
-        (
-            "resnet50-train --smoke --simulate h200 --epoch-seconds nan",
-            "--epoch-seconds nan: give a number",
-        ),
+        (f"{SMOKE} --epoch-seconds nan", "--epoch-seconds nan: give a number"),
         ("", "name a workload"),
     ],
 )
