@@ -4,14 +4,10 @@ shells."""
 import click
 import pytest
 from click.shell_completion import BashComplete, get_completion_class
+from click.testing import CliRunner
 
 from checker.cli import COMMANDS, check, load
-from checker.command_line.completion import (
-    PROGRAMS,
-    SHELLS,
-    CommandOrPaths,
-    format_script,
-)
+from checker.command_line.completion import PROGRAMS, SHELLS, CommandOrPaths, format_script
 from harness.cli import main as bench_submit
 from reporting.cli import COMMANDS as REPORT_COMMANDS
 from reporting.cli import load_command
@@ -93,6 +89,7 @@ def test_options_are_those_of_the_command() -> None:
     assert complete(BENCH_CHECK, "review --k") == ["--key"]
     assert complete(BENCH_CHECK, "log h") == ["head"]
     assert complete(BENCH_REPORT, "submissions --width 2") == ["252"]
+    assert " explain [OPTIONS]" in CliRunner().invoke(BENCH_CHECK, ["explain", "--none"]).output
 
 
 @pytest.mark.parametrize("line", ["sign ", "reproduce re", "attach-power "])

@@ -88,6 +88,7 @@ def test_summary_never_says_fine_after_an_error() -> None:
         summary = format_summary(view)
         assert ", 1 fail" in summary and "1 error," in summary
         assert view.status(view.verdicts[0]) == "fail"
+        assert click.style(summary, fg="red") in render(view, "text")
     assert "1 pass, 0 fail; 0 errors, 1 warning" in format_summary(make_view(make_verdict(warning)))
 
 

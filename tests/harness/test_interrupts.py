@@ -9,7 +9,9 @@ import threading
 import time
 import tomllib
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -169,6 +171,24 @@ def test_processes_that_draw_do_not_see_ctrl_c(monkeypatch: pytest.MonkeyPatch) 
         processes.start(tables)
         blocked = processes.wait_for(tables)
     assert blocked == {table.id: [signal.SIGINT] for table in tables}
+
+
+def note_that_it_is_drawn(table: ReportTable, texts: Any) -> None:
+    Path(texts, table.id).touch()
+    time.sleep(0.1)
+
+
+def test_charts_that_wait_are_not_drawn_after_an_interrupt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(drawing, "_draw_table", note_that_it_is_drawn)
+    monkeypatch.setattr(drawing, "_FEW_TABLES", 0)
+    tables = [replace(CHART_TABLES[0], id=f"workload{n}-results") for n in range(40)]
+    texts: dict[str, Any] = {table.id: str(tmp_path) for table in tables}
+    with pytest.raises(KeyboardInterrupt), open_drawing() as processes:
+        processes.start(tables, texts)
+        raise KeyboardInterrupt
+    assert len(list(tmp_path.iterdir())) < len(tables)
 
 
 def test_help_names_the_exit_code_of_an_interrupt() -> None:

@@ -4,6 +4,7 @@ import itertools
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -12,8 +13,9 @@ from support.meters.modbus_server import ModbusServer, encode
 from support.meters.pdu import COMMUNITY, Pdu, needs_snmpd
 from support.meters.ports import reserve_closed_port
 
+from harness import meter_checks
 from harness.cli import main
-from harness.meter_checks import examine_meters
+from harness.meter_checks import READINGS, examine_meters
 
 POWER = "1.3.6.1.4.1.13742.6.5.4.3.1.4.1.8.5"
 STAMP = "1.3.6.1.4.1.13742.6.5.4.3.1.5.1.8.5"
@@ -154,6 +156,17 @@ def test_an_absent_outlet_says_where_to_look(tmp_path, monkeypatch):
     assert left.ok is None and left.result.startswith("1200 W, no energy counter")
     assert (right.ok, right.result) == (False, "absent")
     assert right.advice.endswith("check feeds in meters.toml")
+
+
+@pytest.mark.parametrize(("interval_s", "readings"), [(3.0, 5), (4.0, 4), (4.1, 3), (13.0, 1)])
+def test_slow_meters_are_read_for_12_s(monkeypatch, interval_s, readings):
+    slept_s, meter = [], SimpleNamespace(read=dict, close=lambda: None, warning="")
+    clock = SimpleNamespace(monotonic=lambda: sum(slept_s), sleep=slept_s.append)
+    clock.monotonic_ns = clock.time_ns = lambda: round(1e9 * sum(slept_s))
+    monkeypatch.setattr(meter_checks, "time", clock)
+    monkeypatch.setattr(meter_checks, "open_node_meter", lambda access: meter)
+    read_s = [r.sent_ns / 1e9 for r in meter_checks.read_meter(None, interval_s, READINGS)]
+    assert read_s == pytest.approx([interval_s * number for number in range(readings)])
 
 
 def test_a_file_that_is_missing_and_one_without_meters_are_told(tmp_path):

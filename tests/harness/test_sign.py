@@ -19,6 +19,7 @@ from click.testing import CliRunner, Result
 from conftest import PRINCIPAL, Submissions
 from support.ssh_agent import agent as agent
 
+from checker import CheckerError
 from checker.engine import judge
 from harness.cli import main
 
@@ -89,10 +90,7 @@ def use_of_another_center(submissions: Submissions, key: Path) -> tuple[str, str
 
 
 def use_of_unknown_center(submissions: Submissions, key: Path) -> tuple[str, str]:
-    return (
-        "stranger@wattmark",
-        f"the keyring in {submissions.root} lets {PRINCIPAL} sign there",
-    )
+    return ("stranger@wattmark", f"the keyring in {submissions.root} lets {PRINCIPAL} sign there")
 
 
 def use_unknown(submissions: Submissions, key: Path) -> tuple[str, str]:
@@ -145,6 +143,16 @@ def test_signature_without_a_keyring_is_said_to_be_unasked(unsigned, submissions
     shutil.rmtree(submissions.keyring)
     result = sign(unsigned, submissions.key)
     assert result.exit_code == 0 and "not compared with a keyring: no keyring" in result.output
+
+
+def test_what_keeps_ssh_keygen_from_verifying_is_said(unsigned, submissions, monkeypatch):
+    def fail(*_: object) -> None:
+        raise CheckerError("ssh-keygen took longer than 30 s")
+
+    monkeypatch.setattr("harness.sign.verify_signature", fail)
+    result = sign(unsigned, submissions.key)
+    assert result.exit_code == 1 and "ssh-keygen took longer than 30 s" in result.output
+    assert not (unsigned / "signatures").exists()
 
 
 @pytest.mark.parametrize("before", [True, False], ids=["signed", "unsigned"])

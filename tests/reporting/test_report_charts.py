@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as Xml
@@ -28,11 +29,12 @@ from support.report.drawing import draw
 from support.report.html import unpack_tables
 
 from reporting.charts import build_charts, compact
-from reporting.charts.chart import Chart
+from reporting.charts.chart import Chart, DrawnChart
 from reporting.charts.encoding import GREEN
 from reporting.charts.render import to_svg
 from reporting.charts.style import ROW_NUMBER
 from reporting.page_data import share_cells
+from reporting.page_figures import PageFigures
 from reporting.report_table import to_record
 from rules.metrics.power.profile import with_node_overhead
 
@@ -227,6 +229,18 @@ if __name__ == "__main__":
     same = all(one.svg == to_svg(one.chart) for of in drawn.values() for one in of)
     print(len(drawn), sum(bool(of) for of in drawn.values()), same)
 """
+
+
+@pytest.mark.parametrize(
+    ("heights", "right"), [((900, 99, 99, 99), {1, 2, 3}), ((99, 99, 99), {1}), ((900, 99), set())]
+)
+def test_chart_goes_below_the_shorter_of_two_columns(heights: list[int], right: set[int]) -> None:
+    chart = build_charts(CHART_TABLES[0])[0]
+    drawn = [
+        DrawnChart(replace(chart, id=str(number)), f'<svg viewBox="0 0 400 {height}">')
+        for number, height in enumerate(heights)
+    ]
+    assert PageFigures({}).list_right(drawn) == {str(number) for number in right}
 
 
 def test_text_of_strangers_is_no_markup_in_a_picture() -> None:

@@ -1,5 +1,6 @@
 """Runs that the page keeps apart: those on several accelerators, and demos."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from support.report.report_runs import convert_to_baseline, on_one
 from support.report.result_rows import make_run_row
 
 from reporting.results_model import name_submitted_line
+from reporting.sections.cells import distinguish_names
 from rules.metrics.figures_json import figures_from_json
 from rules.metrics.imbalance import compute_imbalance
 from rules.testing.frames import EvidenceFrames
@@ -21,6 +23,17 @@ PUBLISHED = Path(__file__).parents[2] / "submissions/published/mayr2026.json"
 def test_line_of_a_run_names_its_locked_clock() -> None:
     row = make_run_row(100.0, "GPU-a", settings={"sm_clock_mhz": 1200})
     assert name_submitted_line(row) == "node · tuned bf16 · 1200 MHz"
+
+
+def test_equal_names_are_told_apart_by_batch_options_age_and_number() -> None:
+    row = make_run_row(100.0, "a", batch_size=8)
+    assert row.provenance is not None
+    older = replace(row, provenance=replace(row.provenance, newer="reference/h200/run"))
+    rows = [replace(row, batch_size=4), row, older, row]
+    assert distinguish_names(["n"] * 3 + ["m"], rows) == [
+        *("n · batch 4", "n · batch 8", "n · batch 8 · older recipe", "m")
+    ]
+    assert distinguish_names(["n"] * 2, [row, row]) == ["n · batch 8", "n · batch 8 (2)"]
 
 
 def demo() -> EvidenceFrames:

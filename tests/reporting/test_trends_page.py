@@ -18,6 +18,7 @@ from checker.verdict import TrustLevel
 from reporting.charts.encoding import GREEN
 from reporting.cli import main
 from reporting.collect import Collected
+from reporting.report_table import format_value
 from reporting.results_model import ResultRow
 from reporting.study_record import DEMO, BundleOrigin, StudyRecord
 from reporting.trends.own import list_own_boards, list_own_models
@@ -144,6 +145,8 @@ def test_page_and_json_have_the_figures_of_the_rules() -> None:
     assert {f"n{heads.index(key) + 1}" for key in ("launched", "measured")} <= {
         *board_table.attributes["class"].split()
     }, "dates do not break"
+    columns = {column.key: column for column in page.tables["own_boards"].columns}
+    assert format_value(columns["trend"], {**board, "trend": 12.345}) == "12.3"
     (shown,) = [x for x in read_lines(tree, "trends-lines") if "most accurate" in x["name"]][:1]
     assert shown["n"] == 10
 

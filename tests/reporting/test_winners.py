@@ -66,6 +66,14 @@ def test_published_row_that_must_not_be_compared_wins_and_ranks_nowhere() -> Non
         assert rows[0].withheld is not None and "see the note" in rows[0].withheld
 
 
+def test_run_without_energy_is_not_the_most_efficient() -> None:
+    silent = make_run_row(2000, "b", batch_size=64, joules_per_item=None, items_per_joule=None)
+    (row,) = build_workloads_table([silent], NO_REPEATS).rows
+    assert (row["fastest_rate"], row["efficient"]) == (2000, None)
+    row_and_silent = list_winners([make_run_row(1000, "a"), silent])
+    assert row_and_silent == {"closed": (2000, pytest.approx(1000 / 700))}
+
+
 def test_closed_open_and_published_results_have_winners_of_their_own() -> None:
     rows = [
         make_run_row(1000, "a"),

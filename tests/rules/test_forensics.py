@@ -222,21 +222,19 @@ def test_capped_board_may_be_somewhat_below_its_cap(share: float, expected: bool
     assert ("W119" in list_reporting_rules(evidence)) is expected
 
 
-def test_board_that_is_not_capped_may_draw_little() -> None:
+@pytest.mark.parametrize(
+    ("share", "every", "column", "reading"),
+    [(0.5, 5, "slowdown", 0.0), (0.7, 7, "power_mw", 710_000.0)],
+    ids=["not capped", "held down by its bursts"],
+)
+def test_board_that_says_why_may_draw_little(
+    share: float, every: int, column: str, reading: float
+) -> None:
     evidence = make_evidence()
-    for column in ("power_mw", "power_avg_mw", "energy_mj"):
-        evidence.samples[column] *= 0.5
+    for scaled in ("power_mw", "power_avg_mw", "energy_mj"):
+        evidence.samples[scaled] *= share
     assert "W119" in list_reporting_rules(evidence)
-    evidence.samples.loc[::5, "slowdown"] = 0.0
-    assert "W119" not in list_reporting_rules(evidence)
-
-
-def test_work_of_bursts_may_be_held_down_by_its_bursts() -> None:
-    evidence = make_evidence()
-    for column in ("power_mw", "power_avg_mw", "energy_mj"):
-        evidence.samples[column] *= 0.7
-    assert "W119" in list_reporting_rules(evidence)
-    evidence.samples.loc[::7, "power_mw"] = 710_000.0
+    evidence.samples.loc[::every, column] = reading
     assert "W119" not in list_reporting_rules(evidence)
 
 

@@ -285,6 +285,8 @@ def test_a_declared_lock_is_no_unexplained_clock() -> None:
         (1170.0, 0.0, []),
         (1169.0, 0.0, [("C114", Severity.WARNING)]),
         (1169.0, 2.0, [("C114", Severity.WARNING)]),
+        # Of closed runs, W114 reports reasons that were not read.
+        (1169.0, np.nan, []),
         (1169.0, 4.0, [("C115", Severity.NOTE)]),
         # C106 reports a thermal slowdown.
         (1169.0, 32.0, []),

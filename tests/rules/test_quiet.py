@@ -28,20 +28,8 @@ from rules.testing.mutations import (
 )
 
 NEW = (
-    "W114",
-    "M117",
-    "M118",
-    "C112",
-    "T114",
-    "P122",
-    "P123",
-    "P124",
-    "T107",
-    "P118",
-    "W119",
-    "C111",
-    "E108",
-    "M110",
+    *("W114", "M117", "M118", "C112", "T114", "P122", "P123", "P124", "T107", "P118"),
+    *("W119", "C111", "E108", "M110"),
 )
 
 
@@ -75,6 +63,15 @@ def test_a_setting_that_is_null_in_the_variant_may_be_missing() -> None:
     assert [f.pointer for f in find_violations("T107", evidence)] == [
         "/implementation/settings/dtype"
     ]
+
+
+@pytest.mark.parametrize("fewer", [0, 1])
+def test_tally_without_a_warm_up_has_the_tokens_of_all_requests(fewer: int) -> None:
+    evidence = copy_evidence(serving=True)
+    assert evidence.requests is not None
+    tokens = int(evidence.requests["output_tokens"].sum()) - fewer
+    evidence.result["tally"].update(client_output_tokens=tokens, server_output_tokens=tokens)
+    assert len(find_violations("T110", evidence)) == fewer
 
 
 def test_readings_may_be_missing_now_and_then_and_where_the_board_does_not_give_them() -> None:
@@ -258,10 +255,7 @@ def test_a_name_that_begins_as_a_known_one_is_noticed(name: str, speaks: bool) -
         ("NVIDIA H200 ", "'NVIDIA H200 ', which differs from 'NVIDIA H200' in case or blanks"),
         ("nvidia  H200", "'nvidia  H200', which differs from 'NVIDIA H200' in case or blanks"),
         ("NVIDIA H200 SXM", "'NVIDIA H200 SXM', which is 'NVIDIA H200' followed by ' SXM'"),
-        (
-            "NVIDIA H200\u200b",
-            "'NVIDIA H200\\u200b', which is 'NVIDIA H200' followed by '\\u200b'",
-        ),
+        ("NVIDIA H200\u200b", "'NVIDIA H200\\u200b', which is 'NVIDIA H200' followed by '\\u200b'"),
     ],
 )
 def test_varied_name_of_a_board_is_shown_with_its_difference(name: str, found: str) -> None:

@@ -266,14 +266,8 @@ def test_round_is_reviewed_accepted_and_reported_outside_a_clone(user: User) -> 
     assert "3 written to the LOG" in user.run("bench-check", "accept", "submissions", *despite)
     assert "3 lines, head " in user.run("bench-check", "log", "head", "submissions")
     report = (
-        "submissions",
-        "--published",
-        "--out",
-        "page.html",
-        "--tables",
-        "tables",
-        "--parquet",
-        "data",
+        *("submissions", "--published", "--out", "page.html", "--tables", "tables"),
+        *("--parquet", "data"),
     )
     output = user.run("bench-report", *report)
     assert "3 passed, 0 failed, 0 withdrawn, 95 published figures" in output

@@ -38,8 +38,8 @@ def format_mllog(key: str, value: object, time_ms: float = 0.0, **metadata: obje
 
 
 def write_inference(folder: Path, power_w: float = 500.0) -> Path:
-    """LoadGen's log of 60 s with 6000 samples, and PTDaemon's log of 100 s: 20 s at 100 W before
-    and after the window."""
+    """LoadGen's log of 60 s with 6000 samples, and PTDaemon's log of 100 s by two channels: 20 s at
+    100 W before and after the window."""
     folder.mkdir(parents=True, exist_ok=True)
     begin = START + timedelta(seconds=20, milliseconds=500)
     end = begin + timedelta(seconds=RUN_S)
@@ -59,10 +59,13 @@ def write_inference(folder: Path, power_w: float = 500.0) -> Path:
     for second in range(100):
         time = START + timedelta(seconds=second)
         watts = power_w if 20 < second <= 80 else 100.0
-        rows.append(
-            f"Time,{time:%m-%d-%Y %H:%M:%S}.000,Watts,{watts},Volts,200.0,Amps,{watts / 200},"
-            f"PF,1.0,Mark,run"
-        )
+        cells = [f"Time,{time:%m-%d-%Y %H:%M:%S}.000"]
+        for name, share, channels in (("Mark,run", 1.0, 2), ("Ch1", 0.4, 1), ("Ch2", 0.6, 1)):
+            quantities = f"Watts,{share * watts},Volts,200.0,Amps,{share * watts / channels / 200}"
+            cells += (
+                [f"{quantities},PF,1.0", name] if channels > 1 else [name, f"{quantities},PF,1.0"]
+            )
+        rows.append(",".join(cells))
     power_log = folder / "spl.txt"
     power_log.write_text("\n".join(rows) + "\n")
     stated = sha1(power_log.read_bytes()).hexdigest()

@@ -8,7 +8,8 @@ the evidence of a measured run where reference bundles are committed.
 
 import contextlib
 import copy
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -18,6 +19,7 @@ from support.bundles import make_other_run, rederive
 
 from checker.engine import judge, judge_all
 from rules.bundle_format.files import read_files
+from rules.finding import Finding
 from rules.metrics.run import MetricsError
 from rules.registry import audit_rules, rules_by_id
 from rules.rule import Rule
@@ -44,6 +46,8 @@ OTHER_SEED = 8
 BEYOND = frozenset({"P126", "P127", "T124", "X122"})
 """Rules on what no known result covers, and on evidence that rule books ask for. An alteration of
 date, cap, variant or ranks has them as a consequence, and old measured runs lack the evidence."""
+_PLACE = re.compile(r"(/.*|(rows?|line) [0-9]+(-[0-9]+)?)?")
+"""A JSON pointer, rows, a line, or the whole file."""
 MEASURED = Path(__file__).parents[2] / "submissions" / "reference"
 TRAINING_BUNDLE, SERVING_BUNDLE = (
     next((path.parent for path in sorted(MEASURED.glob(f"h200/*{name}*/result.json"))), None)
@@ -108,7 +112,7 @@ class Case:
                 rederive(evidence)
         # An altered bundle may lose earlier findings, such as a note on closed bundles when it
         # becomes a demo.
-        reported = {f.rule for f in judge(submissions.add(evidence)).findings}
+        reported = _name_rules(judge(submissions.add(evidence)).findings)
         return _describe_difference(
             reported, self._expected_rules, mutation.may_report | self._rules_before
         )
@@ -119,7 +123,7 @@ class Case:
         if mutation.rederive:
             with contextlib.suppress(MetricsError):
                 state_figures(study)
-        reported = {f.rule for f in judge(submissions.add_study(study)).findings}
+        reported = _name_rules(judge(submissions.add_study(study)).findings)
         return _describe_difference(reported, self._expected_rules)
 
     def _judge_observation_mutation(
@@ -129,12 +133,12 @@ class Case:
         mutation.apply(frames)
         if mutation.rederive:
             state_observed_figures(frames)
-        reported = {f.rule for f in judge(submissions.add_observation(frames)).findings}
+        reported = _name_rules(judge(submissions.add_observation(frames)).findings)
         return _describe_difference(reported, self._expected_rules)
 
     def _judge_row_mutation(self, mutation: RowMutation) -> str:
         row = mutation.apply(make_good_row())
-        reported = {finding.rule for rule in audit_rules() for finding in rule.judge(row)}
+        reported = _name_rules(f for rule in audit_rules() for f in rule.judge(row))
         return _describe_difference(reported, self._expected_rules)
 
     def _judge_tampering(self, tampering: Tampering, submissions: Submissions) -> str:
@@ -143,7 +147,7 @@ class Case:
         if tampering.reseal:
             submissions.reseal(directory)
         # All verdicts count, because some are on the log, the waivers or the keyring.
-        reported = {f.rule for v in judge_all([directory]).verdicts for f in v.findings}
+        reported = _name_rules(f for v in judge_all([directory]).verdicts for f in v.findings)
         return _describe_difference(reported, self._expected_rules)
 
     def _judge_pairing(self, pairing: Pairing, submissions: Submissions) -> str:
@@ -159,9 +163,7 @@ class Case:
             first.result["reproduces"] = describe_original(second_path)
             add_challenge(second_path, first.result["settings"]["seed"])
         paths = [submissions.add(first, "bundle-number-1"), second_path]
-        reported = {
-            v.path: {f.rule for f in v.findings} for v in judge_all([submissions.root]).verdicts
-        }
+        reported = {v.path: _name_rules(v.findings) for v in judge_all([submissions.root]).verdicts}
         expected = self._rules_before | self._expected_rules
         differences = (
             _describe_difference(reported[paths[0]], expected),
@@ -178,14 +180,11 @@ class Case:
         center, principal = _open_second_center(submissions, pairing.other_center)
         other_path = center.add_study(other, "study-number-1", principal)
         path = submissions.add_study(study, "study-number-2")
-        reported = {
-            v.path: {f.rule for f in v.findings} for v in judge_all([submissions.root]).verdicts
-        }
+        reported = {v.path: _name_rules(v.findings) for v in judge_all([submissions.root]).verdicts}
         differences = (
             _describe_difference(reported[path], self._expected_rules),
             _describe_difference(
-                reported[other_path],
-                self._expected_rules if pairing.other_center else frozenset(),
+                reported[other_path], self._expected_rules if pairing.other_center else frozenset()
             ),
         )
         return "; the other: ".join(filter(None, differences))
@@ -226,6 +225,11 @@ def find_rules_before(path: Path) -> frozenset[str]:
     """The ids of the rules that report the bundle unaltered, without those on seal and signature,
     which an altered bundle gets anew."""
     return frozenset(f.rule for f in judge(path).findings if not f.rule.startswith("I"))
+
+
+def _name_rules(findings: Iterable[Finding]) -> set[str]:
+    """The rules that report these findings, with the place of a finding that names none."""
+    return {f.rule if _PLACE.fullmatch(f.pointer) else f"{f.rule} at {f.pointer}" for f in findings}
 
 
 def _describe_difference(

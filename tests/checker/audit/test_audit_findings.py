@@ -8,6 +8,7 @@ import pytest
 from support.audit_samples import (
     START_S,
     change_json,
+    write_ai_energy_score,
     write_aiperf,
     write_aiperf_records,
     write_codecarbon,
@@ -191,6 +192,11 @@ def overstate_jpwr(folder: Path) -> None:
     (folder / "energy.csv").write_text(",0\ndev:0,0.2777\ndev:1,0.9\n")
 
 
+def alter_phases(folder: Path) -> None:
+    write_ai_energy_score(folder)
+    change_json(folder / "GPU_ENERGY_SUMMARY.json", multiply("decode_wh", 1.1))
+
+
 def alter_tiny(folder: Path) -> None:
     write_tiny(folder)
     replace_text(folder / "results.txt", "104000.0 uJ", "96000.0 uJ")
@@ -262,6 +268,7 @@ CONTRADICTIONS: dict[str, tuple[Tamper, set[str]]] = {
         {"F110"},
     ),
     "energies of jpwr": (overstate_jpwr, {"F101"}),
+    "phases of AI Energy Score": (alter_phases, {"F108"}),
     "energy of a tiny window": (alter_tiny, {"F104", "F105"}),
     "rate above its maximum": (alter_csv(write_perf_bench, "8000.0", "9000.0"), {"F105"}),
     "power above the board": (alter_csv(write_perf_bench, "600.0", "900.0"), {"F103"}),

@@ -202,6 +202,10 @@ def test_samples_without_a_window_have_the_energy_of_their_span(tmp_path: Path) 
     row = audit_one(tmp_path).row
     assert (row.source, row.items) == ("nvidia-smi", None)
     assert row.energy_j is not None and row.energy_j.value == pytest.approx(10_000.0)
+    path = tmp_path / "gpu_metrics.csv"
+    path.write_text(path.read_text().replace("500.00 W", "half", 1))
+    (failure,) = audit([tmp_path]).failures
+    assert "row 2: power is 'half' and no number" in failure.text
 
 
 def test_point_without_samples_is_consistent(tmp_path: Path) -> None:
@@ -286,6 +290,10 @@ def test_window_without_phases_is_that_of_the_export(tmp_path: Path) -> None:
     row = audit_one(tmp_path).row
     assert row.energy_j is not None and row.energy_j.value == pytest.approx(8000.0)
     assert {trace.shift_s for trace in row.traces} == {7200.0}
+    times["end_time"] = times["start_time"]
+    change_json(tmp_path / "profile_export_aiperf.json", lambda export: export.update(times))
+    energy = audit_one(tmp_path).row.energy_j
+    assert energy is not None and energy.basis == Basis.STATED
 
 
 def test_energy_of_boards_stands_for_a_missing_total(tmp_path: Path) -> None:
@@ -319,7 +327,8 @@ def test_result_of_a_window_is_not_sought_elsewhere(tmp_path: Path) -> None:
             tmp_path / "a" / "power" / "windows" / "window_0.json",
             lambda window, path=path: window.update(result_path=path),
         )
-        assert audit_one(tmp_path).row.items is None
+        row = audit_one(tmp_path).row
+        assert row.items is None and "items" in row.missing
 
 
 def test_srt_slurm_without_windows_has_the_energy_of_its_samples(tmp_path: Path) -> None:

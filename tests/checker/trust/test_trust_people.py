@@ -24,7 +24,7 @@ from checker.formats.json import render
 from checker.selection import RoundView
 from checker.trust.acceptance_log import read_log
 from rules import VERSION
-from rules.finding import Severity
+from rules.finding import Severity, format_count
 from rules.registry import rules_by_id
 from rules.rule import AuditRule, FormRule
 from rules.testing import tampering as forge
@@ -34,14 +34,9 @@ from rules.testing.frames import EvidenceFrames
 DOCS = Path(__file__).parents[3] / "docs"
 WHY = "Half of the watts are missing.\n" + "See the second epoch. " * 40
 TIES = [
-    "zoe@wattmark",
-    "zoe@WattMark",
-    "zoe@example",
-    "zoe@Example.org",
-    "Example@elsewhere.org",
-    "zoe@mail.example.org",
-    "zoe@example.mail.org",
-    "zoe@wattmark.",
+    *("zoe@wattmark", "zoe@WattMark", "zoe@example", "zoe@Example.org"),
+    *("Example@elsewhere.org", "zoe@mail.example.org", "zoe@example.mail.org"),
+    *("zoe@wattmark.",),
 ]
 """Who has the domain of `example@wattmark`, a domain with a part called like the center `example`,
 or the center's name."""
@@ -359,17 +354,15 @@ def test_rules_that_are_never_waived_are_those_of_the_docs(a_round: TrustRound) 
     assert not (a_round.tree.root / "waivers").exists()
 
 
-@pytest.mark.parametrize("rule", ["P104", "X101"])
-def test_waive_counts_what_it_lifts(a_round: TrustRound, rule: str) -> None:
-    late = a_round.tree.add(delay_samples(copy_evidence()))
-    result = a_round.waive(rule, late)
-    findings = sum(f.rule == rule for f in judge(late).findings)
-    bundles = 1 if findings else 0
-    assert (
-        f"it waives {findings} finding{'s' * (findings != 1)} of {bundles} "
-        f"bundle{'s' * (bundles != 1)} now" in result.output
-    )
-    assert "--expires" not in result.output
+@pytest.mark.parametrize(("rule", "bundles"), [("P104", 2), ("X101", 0)])
+def test_waive_counts_what_it_lifts(a_round: TrustRound, rule: str, bundles: int) -> None:
+    ids = [f"20260101T000000Z-run-{number}" for number in range(2)]
+    late = [a_round.tree.add(delay_samples(copy_evidence()), run_id) for run_id in ids]
+    result = a_round.waive(rule, late[0].parent)
+    findings = [f.rule for path in late for f in judge(path).findings].count(rule)
+    assert findings >= bundles
+    lifted = f"it waives {format_count(findings, 'finding')} of {bundles} bundles now"
+    assert lifted in result.output
 
 
 def test_waive_for_a_directory_tells_of_what_comes_later(a_round: TrustRound) -> None:

@@ -6,7 +6,7 @@ import pytest
 from support.bundles import make_evidence
 from support.fakes.fake_amdsmi import FakeAmdSmi, FakeGpu, write_kfd_nodes
 
-from harness.errors import MachineError
+from harness.errors import MachineError, MeterError
 from harness.power.source import STATE_VARIABLE
 from harness.power.sources import amd
 from harness.power.sources.amd import AmdSource
@@ -70,15 +70,13 @@ def test_the_dies_of_a_card_have_half_of_its_reading_each(
 
 @pytest.mark.parametrize(("visible", "other"), [("0", 1), ("1", 0), ("2,3,0", 1)])
 def test_one_die_of_a_card_is_refused(
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
-    cards: list[FakeGpu],
-    visible: str,
-    other: int,
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, cards: list[FakeGpu], visible: str, other: int
 ) -> None:
     source = open_cards(monkeypatch, tmp_path, cards, visible)
     (objection,) = preflight.find_objections(source, source.devices())
     assert f"the other one ({DIES[other]}) is not visible here" in objection
+    with pytest.raises(MeterError, match=f"{DIES[other]}: AMD SMI gives no access"):
+        source.set_cap(DIES[other], 200_000)
 
 
 def test_a_die_whose_other_one_the_container_forbids_is_refused(

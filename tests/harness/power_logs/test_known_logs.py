@@ -16,15 +16,8 @@ PTD, TORN, TRAINING = (
     DATA / name for name in ("ptd_8xb200.txt.gz", "ptd_torn.txt", "training_node_0.txt.gz")
 )
 KEYS = {
-    "format",
-    "samples",
-    "start",
-    "end",
-    "mean_w",
-    "energy_j",
-    "longest_gap_s",
-    "repeated_share",
-    "problems",
+    *("format", "samples", "start", "end", "mean_w", "energy_j", "longest_gap_s"),
+    *("repeated_share", "problems"),
 }
 
 

@@ -1,10 +1,15 @@
 """Logs of several feeds: declared, they are kept apart and added; undeclared, they are refused."""
 
+from itertools import pairwise
+
 import pytest
 from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
 from support.harness.power_logs import START_S, UNIX, list_kinds, make_map, read_lines, write_log
 
 from harness.cli import main
+from harness.power_logs.grouping import RowSample, find_separating_column
 from harness.power_logs.read import LogRequest, read_logs
 from harness.power_logs.records import PowerLogError
 from harness.power_logs.summary import summarise
@@ -86,6 +91,16 @@ def test_values_of_a_key_choose_feeds(tmp_path):
     assert log.feeds == ["n2"] and summarise(log).total.mean_w == pytest.approx(1701.43, abs=0.01)
     with pytest.raises(PowerLogError, match=r"key\.values: no row of 'n7'; the rows are of n1, n2"):
         read_lines(tmp_path, make_hosts(), HOSTS_MAP + key.replace("n2", "n7"))
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.sampled_from("abc"))))
+def test_column_separates_feeds_where_the_times_of_each_value_rise(rows):
+    by_value = {value: [time for time, other in rows if other == value] for _, value in rows}
+    rises = [a < b for times in by_value.values() for a, b in pairwise(times)]
+    separates = len(by_value) > 1 and rises and sum(rises) >= 0.95 * len(rises)
+    sample = RowSample(times_ns=[time for time, _ in rows], cells=[[value] for _, value in rows])
+    found = find_separating_column(sample, [0])
+    assert found == ((0, list(by_value)) if separates else None)
 
 
 def test_rows_that_come_in_groups_need_a_declared_feed(tmp_path):

@@ -89,8 +89,8 @@ def test_steps_that_share_a_node_are_feeds_that_are_not_added(tmp_path):
 
 
 def test_boards_of_the_gpu_plugin_are_feeds(tmp_path):
-    powers = ["GPU0Power", "GPU1Power"]
-    path = write_profile(tmp_path / "7_0_n1.h5", {"n1": make_rows(100, 300)}, powers)
+    powers = ["GPU0Power", "GPU1Power", "GPU1PowerCap"]
+    path = write_profile(tmp_path / "7_0_n1.h5", {"n1": make_rows(100, 300, 700)}, powers)
     log = read(path)
     assert log.feeds == ["n1/GPU0", "n1/GPU1"] and log.adds
     assert summarise(log).total.mean_w == pytest.approx(408)

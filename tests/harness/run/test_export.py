@@ -3,7 +3,9 @@
 import importlib.util
 import os
 import socket
+import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -29,16 +31,8 @@ def test_target_is_a_port_or_an_absolute_path(tmp_path: Path, monkeypatch) -> No
 @pytest.mark.parametrize(
     "text",
     [
-        "prometheus",
-        "prometheus:",
-        "prometheus:0",
-        "prometheus:65536",
-        "prometheus:-1",
-        "prometheus:٩٤",
-        "prometheus:http",
-        "textfile:",
-        "statsd:8125",
-        "",
+        *("prometheus", "prometheus:", "prometheus:0", "prometheus:65536", "prometheus:-1"),
+        *("prometheus:٩٤", "prometheus:http", "textfile:", "statsd:8125", ""),
     ],
 )
 def test_other_target_is_refused_with_both_forms(text: str) -> None:
@@ -88,23 +82,28 @@ def test_file_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
         check_export(ExportTarget(path=tmp_path / "run.prom"))
 
 
-def test_file_that_another_run_writes_now_is_refused_and_kept(tmp_path: Path) -> None:
+def test_file_that_others_write_is_refused_and_kept(tmp_path: Path) -> None:
     require_client()
     path = tmp_path / "run.prom"
-    path.write_text("# HELP wattmark_power_watts …\n")
-    with pytest.raises(MachineError, match="another run writes this file"):
-        check_export(ExportTarget(path=path))
-    assert path.exists()
-
-
-def test_file_of_another_program_is_refused_and_kept(tmp_path: Path) -> None:
-    require_client()
-    path = tmp_path / "smart.prom"
-    path.write_text("# HELP smartmon_device_active …\n")
-    with pytest.raises(MachineError, match="another program has written this file"):
-        check_export(ExportTarget(path=path))
-    assert path.read_text().startswith("# HELP smartmon")
-    path.write_text("# HELP wattmark_power_watts …\n")
+    for text, says in (
+        ("# HELP smartmon_device_active …\n", "another program has written this file"),
+        ("# HELP wattmark_power_watts …\n", "another run writes this file"),
+    ):
+        path.write_text(text)
+        with pytest.raises(MachineError, match=says):
+            check_export(ExportTarget(path=path))
+        assert path.read_text() == text
     os.utime(path, (0, 0))
     check_export(ExportTarget(path=path))
-    assert [path.name for path in tmp_path.iterdir()] == ["smart.prom"]
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_readings_are_taken_over_once_a_second(tmp_path: Path, monkeypatch) -> None:
+    require_client()
+    taken_s = []
+    with RunExport(make_test_plan(), ExportTarget(path=tmp_path / "run.prom")) as run_export:
+        for now_s in (100.0, 100.0, 100.9, 101.0, 101.5):
+            clock = SimpleNamespace(monotonic=lambda now_s=now_s: now_s, time=time.time)
+            monkeypatch.setattr("harness.run.export.time", clock)
+            run_export.update(lambda now_s=now_s: taken_s.append(now_s) or (), None)
+    assert taken_s == [100.0, 101.0]

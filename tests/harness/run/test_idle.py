@@ -22,7 +22,7 @@ from harness.simulation.board_models import MODELS
 from harness.simulation.boards import RESIDENT_W
 from harness.simulation.server import run_simulator
 from rules.bundle import Bundle
-from rules.bundle_format.events import PhaseEnded
+from rules.bundle_format.events import PhaseEnded, RankBuilt
 from rules.checks.node.idle_contradicts_evidence import RULE
 from rules.testing.frames import EvidenceFrames
 
@@ -55,6 +55,9 @@ def test_phases_follow_each_other_before_the_first_batch(evidence: EvidenceFrame
     assert times_ns == sorted(times_ns)
     assert evidence.samples["read_ns"].min() < times_ns[0]
     assert times_ns[-1] <= evidence.batches["start_ns"].min()
+    (built,) = [event for event in evidence.events or () if isinstance(event, RankBuilt)]
+    (build,) = [event for event in phases if event.phase == "build"]
+    assert built.seconds == (build.end_ns - build.start_ns) / 1e9
 
 
 def test_both_idle_phases_take_as_long_as_an_epoch(evidence: EvidenceFrames) -> None:

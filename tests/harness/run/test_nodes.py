@@ -28,14 +28,8 @@ def choose_head() -> str:
 def start_node(node: int, head: str, out: Path, *extra_options: str) -> subprocess.Popen:
     """`bench-submit run` as the node of that number of two."""
     options = [
-        "resnet50-train",
-        "--smoke",
-        "--simulate",
-        "h200",
-        "--epoch-seconds",
-        "0.5",
-        "--implementation",
-        "support.implementations:build",
+        *("resnet50-train", "--smoke", "--simulate", "h200", "--epoch-seconds", "0.5"),
+        *("--implementation", "support.implementations:build"),
     ]
     node_options = ["--nodes", "2", "--node", str(node), "--head", head, "-o", str(out)]
     command = [sys.executable, "-m", "harness.cli", "run", *options, *node_options, *extra_options]

@@ -1,11 +1,15 @@
 """`--until-ci`: which runs are made, when the repeats end, and what is said."""
 
+import math
 from collections.abc import Callable, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from hypothesis import assume, given
+from hypothesis import strategies as st
 from support.harness.session_runs import change_plan, make_test_plan
 
 from harness.cli import main
@@ -147,8 +151,8 @@ def test_percentage_must_be_one(text: str) -> None:
     assert f"{text}: give a percentage above 0 and below 100, such as 0.5%" in done.output
 
 
-def test_needed_runs_are_the_fewest() -> None:
-    for sd, target in ((1.0, 0.5), (0.2, 0.5), (10.0, 0.5)):
-        needed = count_needed_runs(sd, target)
-        assert student_t95(needed - 1) * sd / needed**0.5 <= target
-        assert needed == 2 or student_t95(needed - 2) * sd / (needed - 1) ** 0.5 > target
+@given(st.floats(0.01, 10), st.floats(0.05, 5))
+def test_needed_runs_are_the_fewest(sd: float, target: float) -> None:
+    assume(sd < 20 * target)
+    fewest = next(n for n in count(2) if student_t95(n - 1) * sd <= target * math.sqrt(n))
+    assert count_needed_runs(sd, target) == fewest

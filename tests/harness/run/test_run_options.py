@@ -1,8 +1,10 @@
 """The options of `bench-submit run`, what is refused with a reason, and what a plan states."""
 
 import sys
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -11,8 +13,9 @@ from support.harness.session_runs import TESTS, carry_out, change_plan, find_bun
 from harness import checks
 from harness.cli import main
 from harness.power import sources
+from harness.power.caps.restore import RestoreError
 from harness.power.sources import open_source
-from harness.run import command
+from harness.run import cluster, command
 from harness.run.plan import Machine, RunRequest
 from harness.run.plan_checks import check_plan
 from harness.run.planning import make_plan
@@ -27,108 +30,68 @@ def workers_find_the_tests(monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(TESTS))
 
 
+SMOKE = "resnet50-train --smoke --simulate h200"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (
-            ["resnet51-train"],
+            "resnet51-train",
             "there is no workload 'resnet51-train'; there are burn, llama3-8b-pretrain",
         ),
+        (f"{SMOKE} --implementation no.such:build", "there is no module no.such"),
+        (f"{SMOKE} --implementation tiny", "give package.module:function"),
+        (f"{SMOKE} --option fast", "--option fast: give KEY=VALUE"),
+        (f"{SMOKE} --request-rate 3", "--request-rate: resnet50-train serves no"),
+        (f"{SMOKE} --corpus nowhere.txt", "--corpus nowhere.txt: the path does not exist"),
+        ("resnet50-train --variant fast", "has no variant 'fast'; it has baseline, tuned"),
+        ("resnet50-train --simulate b300", "no simulated accelerator 'b300'"),
+        (f"{SMOKE} --gpus 9", "--gpus 9: the meter sees 8 accelerator"),
+        (f"{SMOKE} --cap 100", "--cap 100: SIM-H200-0 can be set to 200 to 700 W"),
+        (f"{SMOKE} --cap warm", "warm: give watts, or as-found"),
+        (f"{SMOKE} --cap nan", "nan: give watts, or as-found"),
+        (f"{SMOKE} --sm-clock 100", "the nearest are 345 and 360 MHz"),
         (
-            [
-                "resnet50-train",
-                "--implementation",
-                "no.such:build",
-                "--smoke",
-                "--simulate",
-                "h200",
-            ],
-            "there is no module no.such",
-        ),
-        (
-            ["resnet50-train", "--implementation", "tiny", "--smoke", "--simulate", "h200"],
-            "give package.module:function",
-        ),
-        (
-            ["resnet50-train", "--option", "fast", "--smoke", "--simulate", "h200"],
-            "--option fast: give KEY=VALUE",
-        ),
-        (
-            ["resnet50-train", "--request-rate", "3", "--smoke", "--simulate", "h200"],
-            "--request-rate: resnet50-train serves no",
-        ),
-        (
-            ["resnet50-train", "--corpus", "nowhere.txt", "--smoke", "--simulate", "h200"],
-            "--corpus nowhere.txt: the path does not exist",
-        ),
-        (["resnet50-train", "--variant", "fast"], "has no variant 'fast'; it has baseline, tuned"),
-        (["resnet50-train", "--simulate", "b300"], "no simulated accelerator 'b300'"),
-        (
-            ["resnet50-train", "--smoke", "--simulate", "h200", "--gpus", "9"],
-            "--gpus 9: the meter sees 8 accelerator",
-        ),
-        (
-            ["resnet50-train", "--smoke", "--simulate", "h200", "--cap", "100"],
-            "--cap 100: SIM-H200-0 can be set to 200 to 700 W",
-        ),
-        (
-            ["resnet50-train", "--smoke", "--simulate", "h200", "--cap", "warm"],
-            "warm: give watts, or as-found",
-        ),
-        (
-            ["resnet50-train", "--smoke", "--simulate", "h200", "--cap", "nan"],
-            "nan: give watts, or as-found",
-        ),
-        (
-            ["resnet50-train", "--smoke", "--simulate", "h200", "--sm-clock", "100"],
-            "the nearest are 345 and 360 MHz",
-        ),
-        (
-            ["resnet50-train", "--smoke", "--simulate", "mi300x", "--sm-clock", "1200"],
+            "resnet50-train --smoke --simulate mi300x --sm-clock 1200",
             "--sm-clock 1200: SIM-MI300X-0 has no lock; leave out --sm-clock",
         ),
+        (f"{SMOKE} --batch many", "--batch many: give a number"),
         (
-            ["resnet50-train", "--smoke", "--simulate", "h200", "--batch", "many"],
-            "--batch many: give a number",
-        ),
-        (
-            ["resnet50-train", "--simulate", "h200", "--concurrency", "8"],
+            "resnet50-train --simulate h200 --concurrency 8",
             "resnet50-train serves no requests; give --batch instead",
         ),
         (
-            ["llama3-8b-serve", "--simulate", "h200", "--concurrency", "many"],
+            "llama3-8b-serve --simulate h200 --concurrency many",
             "--concurrency many: give a number of requests of at least 1, or auto",
         ),
         (
-            ["llama3-8b-serve", "--simulate", "h200", "--concurrency", "8", "--batch", "8"],
+            "llama3-8b-serve --simulate h200 --concurrency 8 --batch 8",
             "--batch and --concurrency are one setting of a server; give one",
         ),
         (
-            ["resnet50-train", "--smoke", "--simulate", "h200", "--system", "none.toml"],
+            f"{SMOKE} --system none.toml",
             "--system none.toml: cannot be read (No such file or directory)",
         ),
         (
-            ["resnet50-train", "--smoke", "--simulate", "h200", "--meters", "none.toml"],
+            f"{SMOKE} --meters none.toml",
             "--meters none.toml: the description of the system (--system) declares no [[meter]]",
         ),
         (
-            ["--resume", "nowhere"],
+            "--resume nowhere",
             "nowhere: no plan of a run there; an unfinished run is the hidden directory",
         ),
         (
-            ["resnet50-train", "--seed", "2", "--resume", "x"],
+            "resnet50-train --seed 2 --resume x",
             "takes the plan of the run as it is; leave out workload, --seed",
         ),
-        (
-            ["resnet50-train", "--smoke", "--simulate", "h200", "--epoch-seconds", "nan"],
-            "--epoch-seconds nan: give a number",
-        ),
-        ([], "name a workload"),
+        (f"{SMOKE} --epoch-seconds nan", "--epoch-seconds nan: give a number"),
+        ("", "name a workload"),
     ],
 )
 def test_a_wish_that_cannot_be_fulfilled_is_refused_with_a_reason(tmp_path, arguments, message):
     out_option = [] if "--resume" in arguments else ["-o", str(tmp_path)]
-    result = CliRunner().invoke(main, ["run", *arguments, *out_option])
+    result = CliRunner().invoke(main, ["run", *arguments.split(), *out_option])
     assert result.exit_code == 2
     assert message in " ".join(result.output.split())
     assert not list(tmp_path.iterdir())
@@ -136,40 +99,12 @@ def test_a_wish_that_cannot_be_fulfilled_is_refused_with_a_reason(tmp_path, argu
 
 def test_run_has_few_options():
     assert sorted(o for p in main.commands["run"].params for o in p.opts) == [
-        "--batch",
-        "--cap",
-        "--concurrency",
-        "--corpus",
-        "--cpu-threads",
-        "--dry-run",
-        "--epoch-seconds",
-        "--export",
-        "--gpus",
-        "--head",
-        "--implementation",
-        "--json",
-        "--like",
-        "--meter",
-        "--meters",
-        "--node",
-        "--nodes",
-        "--option",
-        "--out",
-        "--output-tokens",
-        "--prompt-tokens",
-        "--request-rate",
-        "--resume",
-        "--seed",
-        "--simulate",
-        "--sm-clock",
-        "--smoke",
-        "--sweep-label",
-        "--system",
-        "--until-ci",
-        "--variant",
-        "--weights",
-        "-o",
-        "workload",
+        *("--batch", "--cap", "--concurrency", "--corpus", "--cpu-threads", "--dry-run"),
+        *("--epoch-seconds", "--export", "--gpus", "--head", "--implementation", "--json"),
+        *("--like", "--meter", "--meters", "--node", "--nodes", "--option", "--out"),
+        *("--output-tokens", "--prompt-tokens", "--request-rate", "--resume", "--seed"),
+        *("--simulate", "--sm-clock", "--smoke", "--sweep-label", "--system", "--until-ci"),
+        *("--variant", "--weights", "-o", "workload"),
     ]
 
 
@@ -308,3 +243,41 @@ def test_a_checkout_with_changes_is_told_of_before_the_run(
         )
         == has_warning
     )
+
+
+@pytest.mark.parametrize(("node", "judged"), [(0, 1), (1, 0)])
+def test_bundle_of_a_run_that_could_not_restore_limits_is_judged_by_the_head(
+    tmp_path, monkeypatch, node, judged
+):
+    @contextmanager
+    def fail_to_restore(plan):
+        yield
+        (tmp_path / plan.run_id).mkdir()
+        raise RestoreError("still at 300 W")
+
+    checks = []
+    monkeypatch.setattr(command, "applied_cap", fail_to_restore)
+    monkeypatch.setattr(command.session, "run", lambda *_: None)
+    monkeypatch.setattr(command, "run_pre_check", lambda *arguments: checks.append(arguments))
+    with pytest.raises(RestoreError, match="300 W"):
+        carry_out(change_plan(make_test_plan(), node=node), tmp_path)
+    assert len(checks) == judged
+
+
+def test_node_that_starts_before_the_head_waits_for_it(monkeypatch):
+    attempts = []
+
+    def connect(*arguments, **options):
+        attempts.append(arguments)
+        if len(attempts) < 3:
+            raise RuntimeError("connection refused")
+        return "store"
+
+    for name in ("torch", "torch.distributed"):
+        monkeypatch.setitem(sys.modules, name, SimpleNamespace(TCPStore=connect))
+    monkeypatch.setattr(cluster, "STEP_S", 0.0)
+    assert cluster._connect("node0", 29500, is_head=False) == "store"
+    assert attempts == [("node0", 29500)] * 3
+    attempts.clear()
+    with pytest.raises(cluster.ClusterError, match="--head node0:29500: the nodes cannot"):
+        cluster._connect("node0", 29500, is_head=True)

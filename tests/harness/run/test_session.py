@@ -23,6 +23,7 @@ from support.harness.session_runs import (
     wait_until_gone,
 )
 from support.kills import DEADLINE_S
+from support.rounds.verdicts import make_finding, make_verdict
 
 from checker.engine import judge
 from harness.cli import main
@@ -44,7 +45,7 @@ def workers_find_the_tests(monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(TESTS))
 
 
-def test_a_run_leaves_a_bundle_that_lacks_only_its_signature(tmp_path):
+def test_a_run_leaves_a_bundle_that_lacks_only_its_signature(tmp_path, monkeypatch):
     plan = make_test_plan()
     bundle = carry_out(plan, tmp_path)
     assert [f for f in judge(bundle, signed=False).findings if f.severity == "error"] == []
@@ -77,6 +78,9 @@ def test_a_run_leaves_a_bundle_that_lacks_only_its_signature(tmp_path):
             f"{bundle}: does not count, because it differs in: {name}"
         ]
     assert not list(explain_others(plan, tmp_path))
+    failed = make_verdict(make_finding("M117"), make_finding("W103"))
+    monkeypatch.setattr("harness.run.repeats.judge", lambda *_, **__: failed)
+    assert find_repeats(plan, tmp_path) == {}
 
 
 @pytest.mark.parametrize("name", ["weights", "corpus"])
@@ -313,15 +317,8 @@ def test_the_search_for_a_batch_ends_at_what_fits(start, limit, fits, highest):
 
 def test_the_real_workloads_run_from_the_command_line(tmp_path):
     command = [
-        "run",
-        "vitl16-train",
-        "--smoke",
-        "--simulate",
-        "h200",
-        "--variant",
-        "baseline",
-        "--epoch-seconds",
-        "0.5",
+        *("run", "vitl16-train", "--smoke", "--simulate", "h200", "--variant", "baseline"),
+        *("--epoch-seconds", "0.5"),
     ]
     result = subprocess.run(
         [

@@ -65,8 +65,7 @@ def examine(argument: str) -> SensorExamination:
 
 
 @pytest.mark.parametrize(
-    ("refresh", "window", "delay", "coverage"),
-    [(100, 25, 10, 100), (50, 80, 40, 20)],
+    ("refresh", "window", "delay", "coverage"), [(100, 25, 10, 100), (50, 80, 40, 20)]
 )
 def test_declared_filters_are_found(refresh: int, window: int, delay: int, coverage: int) -> None:
     responses = examine(
@@ -105,6 +104,18 @@ def test_counter_that_covers_a_part_misses_energy_of_short_bursts_only_by_chance
         bursts = stages["bursts of 50 ms"]
         assert 0.15 < bursts.load_share < 0.18
         assert bursts.mean_w[COUNTER] == pytest.approx(bursts.expected_w, rel=0.02)
+
+
+def test_pulse_that_is_on_when_its_stage_ends_ends_with_it() -> None:
+    source, clock = open_boards("h200")
+    load = SimulatedLoad(source, BOARD, clock)
+    load.play([(clock(), clock() + 1_000_000), (clock() + 2_000_000, clock() + 9_000_000)])
+    times_ns = []
+    for _ in range(3):
+        load.advance()
+        times_ns.append(clock())
+        clock.sleep(0.001)
+    assert load.finish() == [tuple(times_ns[:2]), (times_ns[1], clock())]
 
 
 def test_command_prints_80_columns_and_writes_all_reads(tmp_path, monkeypatch) -> None:

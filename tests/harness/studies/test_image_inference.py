@@ -214,6 +214,7 @@ def test_model_has_the_classes_of_the_published_accuracy() -> None:
 )
 def test_errors_of_a_batch_size_have_their_outcome(error: Exception, outcome: str) -> None:
     assert image_inference.find_outcome(error) == outcome
+    assert image_inference.get_first_line(error) == (str(error).split("\n")[0] or "MemoryError")
 
 
 def test_error_of_torch_on_memory_has_its_outcome() -> None:

@@ -23,6 +23,7 @@ from harness.studies.boards import worker_process
 from harness.studies.plan import StudyEntry
 from harness.studies.planning import StudyRequest
 from harness.studies.records import FAILED_PREFIX
+from harness.system import hash_source
 from rules.bundle_format.csv_table import read_table
 from rules.bundle_format.records import SAMPLES_FILE, STUDY
 from rules.bundle_format.seal import seal
@@ -102,6 +103,8 @@ def test_models_that_fail_are_skipped_with_their_reason(faulty: Path) -> None:
     assert list(rows) == [*ladder, *anchor, *ladder, *long_points, *anchor]
     log = gzip.decompress((faulty / "log.txt.gz").read_bytes()).decode()
     assert "a line of a library" in log
+    environment = json.loads((faulty / "environment.json").read_text())
+    assert (environment["source_sha256"], environment["driver"]) == (hash_source(), "simulated")
 
 
 def test_resume_tries_only_models_again_whose_worker_died(
@@ -196,6 +199,10 @@ def test_resume_with_models_measures_these_alone_in_the_order_of_the_seed(
     assert not {"resnet50", fake.HANGING} & set(left)
     entries = [StudyEntry(name, 224, "cudagraph", "bf16") for name in left]
     assert order_work(entries, seed=1) == entries
+    # Models that the study has already are not named twice.
+    options = ("--models", f"{fake.DYING}@224", "--dry-run", "--out", str(tmp_path / "out"))
+    named = re.search(r"6 models: (.*); 1 sel", invoke("--resume", str(faulty), *options).output)
+    assert named and named[1].count(fake.DYING) == 1
 
 
 def test_resume_measures_models_of_several_sessions_in_the_order_of_the_seed(

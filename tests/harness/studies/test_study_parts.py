@@ -28,6 +28,7 @@ from rules.bundle_format.records import SAMPLE_COLUMNS
 from rules.bundle_format.study_records import LADDER, LONG
 from rules.protocol import STUDY_V1_0
 from rules.studies.declaration import MEASURED, SKIPPED
+from rules.studies.ladder import LadderLimits
 
 ENTRIES = [StudyEntry(f"resnet{number}", 224, "cudagraph", "bf16") for number in range(5)]
 MS = 1_000_000
@@ -50,6 +51,7 @@ def test_budget_begins_no_entry_that_would_end_after_it() -> None:
 
 def test_time_left_is_shared_by_the_boards() -> None:
     assert WorkQueue(ENTRIES, None, 60.0, 10.0).estimate_left_s(boards=2) == 150.0
+    assert WorkQueue(ENTRIES, 0.0, 60.0, 10.0).estimate_left_s(boards=2) == 0.0
 
 
 def test_time_left_contains_the_entries_in_work_until_the_last_is_measured() -> None:
@@ -148,6 +150,8 @@ def test_settings_are_those_of_the_method_and_presets_change_some() -> None:
     assert (settings.engines, settings.precisions) == (("cudagraph",), ("bf16",))
     for name in ("ladder_s", "long_s", "long_batches", "parts", "burn_in_s"):
         assert getattr(settings, name) == getattr(STUDY_V1_0, name)
+    limits = LadderLimits(max_batch=8192, early_stop_sizes=3, early_stop_share=0.03, full=False)
+    assert settings.ladder_limits == limits
     preset = make_settings(make_request(like="yang-pt"))
     assert (preset.engines, preset.precisions) == (("eager",), ("tf32-conv",))
     assert preset.autograd and not preset.channels_last
@@ -194,8 +198,8 @@ def test_list_that_no_bundle_holds_is_refused_before_the_study() -> None:
     ("images", "text"), [(1_234_567, "123457 images/s"), (7_566, "756.6 images/s")]
 )
 def test_line_of_an_entry_has_throughput_without_exponent(images: int, text: str) -> None:
-    part = PartWindow(images, 0, 10 * 10**9)
-    point = MeasuredPoint(LADDER, 1, "ok", 0, 10 * 10**9, parts=(part,), joules_per_image=0.01)
+    parts = (PartWindow(images - 5, 0, 9 * 10**9), PartWindow(5, 9 * 10**9, 10 * 10**9))
+    point = MeasuredPoint(LADDER, 1, "ok", 0, 10 * 10**9, parts=parts, joules_per_image=0.01)
     points = (point, replace(point, kind=LONG))
     record = EntryRecord(
         *(ENTRIES[0], MEASURED, None, 0, "GPU-1", False, None, points, {}, 0, 60 * 10**9, "")

@@ -193,10 +193,7 @@ def test_script_of_caps_as_found_asks_for_none_to_be_set(tmp_path: Path) -> None
             "runs one server on one node; leave out --nodes",
         ),
         (["resnet50-train", "--slurm", "--dry-run"], "leave out --dry-run"),
-        (
-            ["resnet50-train", "--slurm", "--system", "no.toml"],
-            "the path does not exist",
-        ),
+        (["resnet50-train", "--slurm", "--system", "no.toml"], "the path does not exist"),
         (
             ["resnet50-train", "--slurm", "--caps", "250.5,300"],
             "250.5 W does not fit into the comment of a job",
@@ -229,31 +226,10 @@ def test_every_option_of_the_runs_is_handed_to_them(
         (tmp_path / name).touch()
     monkeypatch.chdir(tmp_path)
     asked = [
-        "--variant",
-        "baseline",
-        "--smoke",
-        "--simulate",
-        "h200",
-        "--epoch-seconds",
-        "2.5",
-        "--seed",
-        "4",
-        "--system",
-        "s.toml",
-        "--implementation",
-        "a.b:c",
-        "--option",
-        "x=1",
-        "--option",
-        "y=2",
-        "--corpus",
-        "c",
-        "--weights",
-        "w",
-        "--export",
-        "prometheus:9400",
-        "-o",
-        "there",
+        *("--variant", "baseline", "--smoke", "--simulate", "h200", "--epoch-seconds"),
+        *("2.5", "--seed", "4", "--system", "s.toml", "--implementation", "a.b:c"),
+        *("--option", "x=1", "--option", "y=2", "--corpus", "c", "--weights", "w"),
+        *("--export", "prometheus:9400", "-o", "there"),
     ]
     text = script(tmp_path, *asked).read_text()
     (line,) = [one for one in text.splitlines() if one.startswith("run=(")]

@@ -173,30 +173,14 @@ def test_repeats_have_a_mean_and_a_spread(
     *_, title, head, row = capsys.readouterr().out.splitlines()
     assert title == "over the repeats, mean and standard deviation:"
     assert head.split() == [
-        "GPUs",
-        "cap,",
-        "W",
-        "runs",
-        "images/s",
-        "sd",
-        "W",
-        "per",
-        "GPU",
-        "sd",
-        "J/image",
-        "sd",
+        *("GPUs", "cap,", "W", "runs", "images/s", "sd", "W", "per", "GPU", "sd"),
+        *("J/image", "sd"),
     ]
     assert row.split() == ["2", "700", "3", "1000", "100", "600", "60", "2", "0.2"]
     outcomes[1]["headline"]["joules_per_item"] = None
     sweep.sweep_table.print_tables(made, outcomes, frozenset())
     assert capsys.readouterr().out.splitlines()[-1].split() == [
-        "2",
-        "700",
-        "3",
-        "1000",
-        "100",
-        "600",
-        "60",
+        *("2", "700", "3", "1000", "100", "600", "60")
     ]
     del outcomes[1], outcomes[2]
     sweep.sweep_table.print_tables(made, outcomes, frozenset())
@@ -259,11 +243,7 @@ def test_several_gpus_are_compared_with_one_at_the_same_cap(
     *_, title, head, row, widths = capsys.readouterr().out.splitlines()
     assert title == "several GPUs against one at the same cap:"
     assert head.split("  ") == [
-        "cap, W",
-        "GPUs",
-        "speed-up",
-        "efficiency, %",
-        "energy per item, ratio",
+        *("cap, W", "GPUs", "speed-up", "efficiency, %", "energy per item, ratio")
     ]
     assert row.split() == ["700", "2", "1.67", "83.3", "0.667"]
     assert [text[0] for text in widths.split()] == ["±"] * 3
@@ -276,10 +256,7 @@ def test_several_gpus_are_compared_with_one_at_the_same_cap(
 
 
 def test_run_ids_are_whole_on_a_narrow_terminal(
-    tmp_path: Path,
-    runs: FakeRuns,
-    capsys: pytest.CaptureFixture,
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, runs: FakeRuns, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made, path = save_sweep(tmp_path, 300.0, repeats=1)
     assert sweep.carry_out(made, path)

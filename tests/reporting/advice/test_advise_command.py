@@ -4,6 +4,7 @@ open, and the output as text and JSON."""
 import json
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,10 @@ import pytest
 from click.testing import CliRunner, Result
 from conftest import Submissions
 from support.report.report_runs import add_sweep, make_run_at_cap, on_one
+from support.report.result_rows import make_run_row
 
 from reporting.advice.command import advise
+from reporting.advice.setting import format_sweep_command
 from rules.metrics.node.racks import plan_rack
 from rules.testing.frames import EvidenceFrames
 from rules.testing.node_power import add_node_power
@@ -57,6 +60,18 @@ def add_runs(
             add_node_power(evidence, seed=seed)
         runs.append(evidence)
     add_sweep(submissions, *runs)
+
+
+@pytest.mark.parametrize("requests", [None, "sharegpt"])
+def test_sweep_of_a_setting_is_a_command_with_its_batch_size_or_load(requests: str | None) -> None:
+    row = make_run_row(100.0, "a", "b", batch_size=8)
+    assert row.provenance is not None
+    row.provenance.run.declaration.settings.requests = requests  # type: ignore[misc]
+    option = "--concurrency 8" if requests else "--batch 8"
+    command = f"bench-submit sweep {WORKLOAD} --variant tuned {option} --gpus 2 --caps 400,500.5"
+    assert format_sweep_command(row, [500.5, 400.0], 3) == f"{command} --repeat 3"
+    published = replace(row, provenance=None, count=1, variant=None)
+    assert format_sweep_command(published, [400.0]).endswith(f"{WORKLOAD} --batch 8 --caps 400")
 
 
 def list_open(sweep: dict[str, Any]) -> str:
@@ -175,10 +190,7 @@ def test_ties_between_repeated_caps_name_the_runs_that_would_decide(
         return [make_run_at_cap(cap_w, rate) for rate in rates]
 
     add_sweep(
-        submissions,
-        *repeat(500, 0.893, 0.897),
-        *repeat(600, 0.94, 0.96),
-        *repeat(700, 0.99, 1.01),
+        submissions, *repeat(500, 0.893, 0.897), *repeat(600, 0.94, 0.96), *repeat(700, 0.99, 1.01)
     )
     (sweep,) = read_sweeps(submissions.root)
     assert {cap["runs"] for cap in sweep["caps"]} == {2}

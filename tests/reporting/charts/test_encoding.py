@@ -10,9 +10,11 @@ import pytest
 from support.report.chart_tables import list_charts, make_result, make_results, make_table
 
 from reporting.charts import build_charts
+from reporting.charts.chart import CROSSED, HOLLOW, PUBLISHED, WITHHELD, explain_marks
 from reporting.charts.encoding import GREEN, PALETTE, Look, find_look
 from reporting.charts.render import to_svg
 from reporting.charts.style import assign_styles
+from reporting.report_table import Value
 from rules.workloads import Workload, workloads
 
 
@@ -169,3 +171,16 @@ def test_simulated_results_say_so_across_the_plot() -> None:
         ) / len(svgs)
 
     assert count_words(provenance="simulated") == 1 and count_words(provenance="measured") == 0
+
+
+def test_marks_that_occur_are_explained() -> None:
+    row = {"doubt": "", "implausible": "", "standing": "closed"}
+    marks: dict[str, dict[str, Value]] = {
+        HOLLOW: {"doubt": "The cap did not hold."},
+        WITHHELD: {"withheld": "not reviewed yet"},
+        CROSSED: {"implausible": "exceeds the peak"},
+        PUBLISHED: {"standing": "published"},
+    }
+    assert explain_marks([row]) == ""
+    for text, mark in marks.items():
+        assert explain_marks([row, row | mark]) == text

@@ -55,9 +55,10 @@ def test_first_point_gets_the_label_that_has_no_room_twice() -> None:
 
 def test_labels_keep_off_the_line_where_there_is_room() -> None:
     plot = Plot(least_width_px=400, greatest_width_px=400, height_px=200, font_px=10)
-    line = [PlotPoint(n, x, (y,), 4, "700") for n, (x, y) in enumerate(((0.5, 0.0), (0.5, 199.0)))]
-    middle = PlotPoint(2, 0.5, (100.0,), 4, "700")
-    (label,) = [a for a in place_labels([middle, *line], [line], plot) if a.row == 2]
+    ends = ((0.5, 0.0), (0.5, 199.0), (0.9, 199.0))
+    line = [PlotPoint(n, x, (y,), 4, "700") for n, (x, y) in enumerate(ends)]
+    middle = PlotPoint(3, 0.5, (100.0,), 4, "700")
+    (label,) = [a for a in place_labels([middle, *line], [line], plot) if a.row == 3]
     assert abs(label.dx_px) >= 9, "not above the point, where the line is"
 
 

@@ -8,7 +8,7 @@ from xml.etree import ElementTree as Xml
 
 import pytest
 import vl_convert
-from support.report.chart_tables import make_table
+from support.report.chart_tables import CHART_TABLES, make_table
 from support.report.result_rows import make_run_row
 from support.report.row_chart_tables import (
     BOARDS,
@@ -30,6 +30,7 @@ from reporting.charts import build_charts
 from reporting.charts.chart import Chart
 from reporting.charts.encoding import find_look
 from reporting.charts.render import fill_spec, to_svg
+from reporting.charts.rows.layout import MAX_ROWS
 from reporting.charts.style import CONFIG
 from reporting.report_table import ReportTable
 from rules.metrics.figures import STUDENT_T95
@@ -98,6 +99,12 @@ def test_run_that_is_not_compared_comes_last_though_it_needs_the_least_energy() 
     compared = [point.left for point in points[:-1]]
     assert compared == sorted(compared)
     assert points[-1].left < compared[0]
+
+
+def test_distribution_of_many_runs_has_the_first_of_them() -> None:
+    power = CHART_TABLES[-1]
+    chart = build_chart(replace(power, rows=power.rows * MAX_ROWS), "-spread")
+    assert f" of {MAX_ROWS} runs." in chart.alt and chart.about.startswith(f"First {MAX_ROWS} of")
 
 
 def test_board_spread_is_shaded_from_the_lowest_mean_of_a_compared_setting() -> None:

@@ -13,6 +13,7 @@ from reporting.report_table import ReportTable
 from reporting.results_model import ResultRow
 from reporting.sections.data_sheets.boards import PRINTED_OTHERWISE, build_board_table
 from reporting.sections.data_sheets.naive import build_naive_table
+from reporting.sections.repeats import NO_REPEATS, state_intervals
 from rules.boards import BOARDS, find_board
 from rules.metrics.figures import Estimate, Headline
 from rules.metrics.figures_json import figures_from_json
@@ -112,6 +113,12 @@ def test_only_runs_that_are_compared_are_in_the_table_and_the_chart() -> None:
     slower = make_run_row(
         2000.0, "b", naive=replace(estimate, factor=Estimate(5.0, 10, 0.1, (4.9, 5.1)))
     )
+    (stated,) = state_intervals([run], NO_REPEATS)
+    assert stated.naive is not None and stated.joules_per_item is not None
+    factor, joules = stated.naive.factor, stated.joules_per_item
+    assert factor.ci95 is not None and joules.ci95 is not None
+    relative = [end / joules.value for end in joules.ci95]
+    assert [end / factor.mean for end in factor.ci95] == pytest.approx(relative)
     table = _build_table(slower, run, replace(run, standing="demo"), replace(run, naive=None))
     assert table is not None
     assert [row["over_naive"] for row in table.rows] == [4, 5]

@@ -11,6 +11,7 @@ from support.report.report_runs import add_sweep, make_run_at_cap, on_one
 from reporting.collect import collect
 from reporting.page_model import PageModel, build_page_model
 from reporting.report_table import TableRow
+from reporting.sections.repeats import JOULES, RATE
 from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import use_other_boards
 from rules.testing.node_power import add_node_power, scale_power
@@ -104,10 +105,7 @@ def test_best_at_each_cap_is_that_of_whole_nodes(submissions: Submissions) -> No
     page = build_page(submissions, frugal, fast)
     of_boards, of_nodes = (
         {row["by"]: row for row in rows}
-        for rows in (
-            list_rows(page, f"{WORKLOAD}-best"),
-            list_node_rows(page, f"{WORKLOAD}-best"),
-        )
+        for rows in (list_rows(page, f"{WORKLOAD}-best"), list_node_rows(page, f"{WORKLOAD}-best"))
     )
     assert of_nodes.keys() == {"throughput", "efficiency"}
     assert of_boards["efficiency"]["bundle"] == of_boards["throughput"]["bundle"]
@@ -235,6 +233,9 @@ def test_epochs_and_repeats_are_those_of_the_energy_of_whole_nodes(
     assert {row["joules_per_item"] for row in node_epochs} == {
         row["node_joules_per_item"] for row in nodes
     }
+    results = list_rows(page, f"{WORKLOAD}-results")
+    for name in (RATE, JOULES):
+        assert {row[name] for row in epochs} == {row[name] for row in results}
     for row, node_row in zip(epochs, node_epochs, strict=True):
         assert node_row["rate_drift_percent"] == row["rate_drift_percent"]
         assert node_row["joules_drift_percent"] != row["joules_drift_percent"]
@@ -245,9 +246,7 @@ def test_epochs_and_repeats_are_those_of_the_energy_of_whole_nodes(
     assert node_energy["epochs_percent"] != energy["epochs_percent"]
 
 
-def test_overview_names_the_most_efficient_setting_of_whole_nodes(
-    submissions: Submissions,
-) -> None:
+def test_overview_names_the_most_efficient_setting_of_whole_nodes(submissions: Submissions) -> None:
     page = build_sweep_page(submissions)
     energies = list_energies(page)
     (of_nodes,) = list_node_rows(page, "workloads")

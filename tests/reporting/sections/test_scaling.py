@@ -19,25 +19,17 @@ def list_reference_rates(scaled: ScaledRun) -> list[float]:
     return [row.items_per_s_per_accelerator.value for row in scaled.references]
 
 
-def test_the_same_batch_size_is_preferred_to_a_faster_run() -> None:
-    rows = [
-        make_run_row(900, "a", "b", batch_size=512),
-        make_run_row(1000, "a", batch_size=512),
-        make_run_row(1100, "a", batch_size=1024),
-    ]
-    (scaled,) = find_scaled_runs(rows)
-    assert list_reference_rates(scaled) == [1000]
-
-
-def test_another_batch_size_of_the_same_system_is_preferred_to_the_same_one_of_another() -> None:
-    rows = [
-        make_run_row(900, "a", "b", batch_size=512),
-        make_run_row(1000, "c", batch_size=512, system="other"),
+def test_reference_is_the_fastest_of_the_same_batch_size_of_any_size_or_of_another_system() -> None:
+    others = [
+        make_run_row(1200, "c", batch_size=512, system="other"),
         make_run_row(1050, "a", batch_size=256),
         make_run_row(1100, "a", batch_size=1024),
+        make_run_row(1000, "a", batch_size=512),
     ]
-    (scaled,) = find_scaled_runs(rows)
-    assert list_reference_rates(scaled) == [1100]
+    for count, rate in ((1, 1200), (2, 1050), (3, 1100), (4, 1000)):
+        rows = [make_run_row(900, "a", "b", batch_size=512), *others[:count]]
+        (scaled,) = find_scaled_runs(rows)
+        assert list_reference_rates(scaled) == [rate]
 
 
 def make_scaled_rows() -> list[ResultRow]:

@@ -351,10 +351,11 @@ def test_unreviewed_reproducing_and_older_runs_are_in_no_answer() -> None:
 
 
 def test_closed_run_on_simulated_boards_is_in_no_answer() -> None:
-    simulated = make_run_row(9000, "b", batch_size=64)
+    simulated = make_run_row(9000, "b", "c", batch_size=64)
     assert simulated.provenance is not None
     run = simulated.provenance.run
-    boards = tuple(replace(board, name="Simulated H200") for board in run.accelerators)
+    board, other = run.accelerators
+    boards = (board, replace(other, name="Simulated H200"))
     provenance = replace(simulated.provenance, run=replace(run, accelerators=boards))
     rows = [make_run_row(1000, "a"), replace(simulated, provenance=provenance)]
     assert answer(rows) == answer(rows[:1])

@@ -14,11 +14,7 @@ from hypothesis import strategies as st
 from rules.bundle_format import csv_table as tables
 from rules.bundle_format.documents import read_document, read_json
 from rules.bundle_format.files import Refused
-from rules.bundle_format.records import (
-    BATCH_COLUMNS,
-    SAMPLE_COLUMNS,
-    SYSTEM_FORMAT,
-)
+from rules.bundle_format.records import BATCH_COLUMNS, SAMPLE_COLUMNS, SYSTEM_FORMAT
 
 
 @given(
@@ -49,39 +45,12 @@ def test_any_text_as_table(body: str) -> None:
 
 # How a number may be written, and how other readers might take it for one.
 CELLS = [
-    "5",
-    "007",
-    "-3",
-    "x",
-    "9223372036854775807",
-    "9223372036854775808",
-    "99999999999999999999",
-    "9007199254740993",
-    '"5"',
-    "",
+    *("5", "007", "-3", "x", "9223372036854775807", "9223372036854775808"),
+    *("99999999999999999999", "9007199254740993", '"5"', ""),
 ]
 CELLS += [
-    " 5",
-    "5 ",
-    "\t5",
-    "0x1f",
-    "0X1F",
-    "+5",
-    "1_0",
-    "1.0",
-    "1e3",
-    "nan",
-    "NA",
-    "null",
-    "\u0665",
-    '" 5"',
-    '"0x1"',
-    "5 000",
-    "0",
-    "00",
-    "-0",
-    "-07",
-    "0.0",
+    *(" 5", "5 ", "\t5", "0x1f", "0X1F", "+5", "1_0", "1.0", "1e3", "nan", "NA"),
+    *("null", "\u0665", '" 5"', '"0x1"', "5 000", "0", "00", "-0", "-07", "0.0"),
 ]
 
 

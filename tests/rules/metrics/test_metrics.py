@@ -3,13 +3,16 @@ another way."""
 
 import json
 import math
+from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass
+from itertools import chain, product
 
 import numpy as np
 import pandas as pd
 import pytest
 from conftest import copy_evidence
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from support.rules.figure_parts import (
     compute_figures,
@@ -25,7 +28,7 @@ from rules.declarations.run import RunDeclaration
 from rules.declarations.system import SystemDeclaration
 from rules.metrics import comparison, energy
 from rules.metrics import run as run_metrics
-from rules.metrics.figures import Estimate, ObservedPower, RunFigures, estimate_mean
+from rules.metrics.figures import Estimate, ObservedPower, estimate_mean
 from rules.metrics.figures_json import figures_from_json, figures_to_json
 from rules.metrics.run import MetricsError
 from rules.testing.frames import table_of
@@ -69,72 +72,66 @@ def test_one_value_has_no_spread() -> None:
 # Parts and figures
 
 
-def compute_two_epochs(power_a_w: float, power_b_w: float, length_b_s: float) -> RunFigures:
-    """Figures of two accelerators over a discarded and a scored epoch; `b` is active for another
-    time than `a`."""
-    table = pd.concat(
-        [make_samples("a", np.full(301, power_a_w)), make_samples("b", np.full(301, power_b_w))],
-        ignore_index=True,
-    )
+@dataclass(frozen=True)
+class MadeRank:
+    """A rank in an epoch, with constant power of its boards."""
+
+    boards_w: Sequence[int]
+    active_s: float
+    items: int
+
+
+ranks = st.builds(
+    MadeRank,
+    st.lists(st.integers(50, 900), min_size=1, max_size=2),
+    st.floats(1, 12),
+    st.integers(2, 1000),
+)
+CAP_W, HIGHEST_W = 500.3, 510
+
+
+@example([MadeRank([400], 10, 1000), MadeRank([600], 5, 1000)])
+@example([MadeRank([400, 600], 10, 1000)])
+@given(st.lists(ranks, min_size=1, max_size=3))
+def test_figures_of_an_epoch_are_sums_over_boards_and_ranks(made: list[MadeRank]) -> None:
+    names = [[f"{rank}-{n}" for n in range(len(m.boards_w))] for rank, m in enumerate(made)]
+    uuids = list(chain(*names))
+    powers_w = dict(zip(uuids, chain(*(m.boards_w for m in made)), strict=True))
     windows = []
-    for epoch, start in ((0, 1.0), (1, 15.0)):
+    for (epoch, start_s), (rank, m) in product(((0, 1.0), (1, 15.0)), enumerate(made)):
+        middle_s, half = start_s + 0.4 * m.active_s, m.items // 2
         windows += [
-            (epoch, 0, 0, start, start + 10, 1000),
-            (epoch, 0, 1, start, start + length_b_s, 1000),
+            (epoch, 0, rank, start_s, middle_s, half),
+            (epoch, 1, rank, middle_s, start_s + m.active_s, m.items - half),
         ]
-    result = make_result("a", "b", cap_w=500)
-    return compute_figures(
-        result, make_system("a", "b"), make_parts(result, table, make_batches(*windows))
+    result = make_result(*(str(rank) for rank in range(len(made))), cap_w=CAP_W)
+    for declared, boards in zip(result["ranks"], names, strict=True):
+        declared["accelerators"] = boards
+    samples = pd.concat(make_samples(u, np.full(301, float(w))) for u, w in powers_w.items())
+    parts = make_parts(result, samples, make_batches(*windows))
+    figures = compute_figures(result, make_system(*uuids), parts)
+    boards_s = math.fsum(m.active_s for m in made for _ in m.boards_w)
+    energy_j = math.fsum(power_w * m.active_s for m in made for power_w in m.boards_w)
+    items = sum(m.items for m in made)
+    assert [epoch.scored for epoch in figures.epochs] == [False, True]
+    for epoch in figures.epochs:
+        assert epoch.items == items, "the items of a rank count once"
+        assert epoch.active_s == pytest.approx(boards_s / len(uuids))
+        assert epoch.items_per_s_per_accelerator == pytest.approx(items / boards_s)
+        assert epoch.items_per_s == pytest.approx(len(uuids) * items / boards_s)
+        assert epoch.joules_per_item == pytest.approx(energy_j / items)
+        assert epoch.items_per_joule == pytest.approx(items / energy_j)
+        assert epoch.mean_power_w_per_accelerator == pytest.approx(energy_j / boards_s)
+        assert epoch.energy_j_counter == pytest.approx(energy_j)
+        assert epoch.energy_j_trapezoid == pytest.approx(energy_j)
+        assert epoch.mfu == pytest.approx(items / boards_s * 24.3e9 / 989.4e12)
+        assert [(a.items, a.mean_power_w) for a in epoch.accelerators] == [
+            (m.items, pytest.approx(power_w)) for m in made for power_w in m.boards_w
+        ]
+    assert figures.observed == tuple(
+        ObservedPower(uuid, pytest.approx(power_w), power_w <= HIGHEST_W)  # type: ignore[arg-type]
+        for uuid, power_w in powers_w.items()
     )
-
-
-def test_two_accelerators_with_unequal_active_time() -> None:
-    figures = compute_two_epochs(400, 600, 5)
-    scored = figures.epochs[1]
-    assert [e.scored for e in figures.epochs] == [False, True]
-    assert scored.items_per_s_per_accelerator == pytest.approx(2000 / 15)
-    assert scored.items_per_s == pytest.approx(2 * 2000 / 15)
-    assert scored.joules_per_item == pytest.approx((400 * 10 + 600 * 5) / 2000)
-    assert scored.mean_power_w_per_accelerator == pytest.approx(7000 / 15)
-    assert scored.energy_j_counter == pytest.approx(7000)
-    assert scored.energy_j_trapezoid == pytest.approx(7000)
-    assert scored.mfu == pytest.approx(2000 / 15 * 24.3e9 / 989.4e12)
-    assert scored.active_s == pytest.approx(7.5)
-    assert [a.mean_power_w for a in scored.accelerators] == pytest.approx([400, 600])
-    assert figures.observed == (
-        ObservedPower("a", pytest.approx(400), True),
-        ObservedPower("b", pytest.approx(600), False),
-    )
-
-
-def test_one_rank_over_two_accelerators() -> None:
-    table = pd.concat(
-        [make_samples("a", np.full(301, 400.0)), make_samples("b", np.full(301, 600.0))],
-        ignore_index=True,
-    )
-    result = make_result("a", cap_w=500)
-    result["ranks"][0]["accelerators"] = ["a", "b"]
-    parts = make_parts(result, table, make_batches((1, 0, 0, 5, 10, 600), (1, 1, 0, 10, 15, 400)))
-    assert [(p.rank, p.accelerator, p.items, p.active_s) for p in parts] == [
-        (0, "a", 1000, 10),
-        (0, "b", 1000, 10),
-    ]
-    figures = compute_figures(result, make_system("a", "b"), parts)
-    (epoch,) = figures.epochs
-    assert epoch.items == 1000, "the items of a rank count once"
-    assert [a.items for a in epoch.accelerators] == [1000, 1000]
-    assert epoch.active_s == pytest.approx(10)
-    assert epoch.items_per_s_per_accelerator == pytest.approx(50)
-    assert epoch.items_per_s == pytest.approx(100)
-    assert epoch.energy_j_counter == pytest.approx(10_000)
-    assert epoch.energy_j_trapezoid == pytest.approx(10_000)
-    assert epoch.joules_per_item == pytest.approx(10)
-    assert epoch.mean_power_w_per_accelerator == pytest.approx(500)
-    assert epoch.mfu == pytest.approx(50 * 24.3e9 / 989.4e12)
-    assert [(o.accelerator, o.cap_enforced) for o in figures.observed] == [
-        ("a", True),
-        ("b", False),
-    ]
 
 
 def test_peak_is_that_of_the_slowest_accelerator_of_all_ranks() -> None:
@@ -145,18 +142,6 @@ def test_peak_is_that_of_the_slowest_accelerator_of_all_ranks() -> None:
     assert compute_peak_flops(result, of_both) == pytest.approx(312e12)
     of_both["nodes"][0]["accelerators"][1]["name"] = "Example"
     assert compute_peak_flops(result, of_both) is None
-
-
-@given(st.floats(50, 900), st.floats(50, 900), st.floats(1, 12))
-def test_identities_hold_in_every_epoch(
-    power_a_w: float, power_b_w: float, length_b_s: float
-) -> None:
-    for epoch in compute_two_epochs(power_a_w, power_b_w, length_b_s).epochs:
-        assert epoch.joules_per_item is not None and epoch.items_per_joule is not None
-        assert epoch.joules_per_item * epoch.items_per_s_per_accelerator == pytest.approx(
-            epoch.mean_power_w_per_accelerator
-        )
-        assert epoch.joules_per_item * epoch.items_per_joule == pytest.approx(1)
 
 
 @pytest.mark.parametrize("serving", [False, True])
@@ -187,8 +172,7 @@ def test_extensions_of_a_result_are_no_figures() -> None:
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["items_per_s", "items_per_s_per_accelerator", "mean_power_w_per_accelerator"],
+    "name", ["items_per_s", "items_per_s_per_accelerator", "mean_power_w_per_accelerator"]
 )
 def test_figure_that_every_run_has_is_not_null(name: str) -> None:
     stated = copy_evidence().result

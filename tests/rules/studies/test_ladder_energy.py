@@ -1,6 +1,8 @@
 """The energy that ladders are climbed by, in both methods."""
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,8 +10,10 @@ from conftest import copy_study
 
 from rules.bundle_format.table import Table
 from rules.checks.study import ladder_broken, long_windows_elsewhere
+from rules.protocol import STUDY_V1_0, STUDY_V1_1, StudyMethod
 from rules.studies.bundle import StudyBundle
 from rules.studies.metrics.ladder_energy import measure_energies
+from rules.studies.windows import BoardWindows
 from rules.testing.frames import StudyFrames
 from rules.testing.study_mutations import MODEL, find_points, select_samples
 
@@ -69,6 +73,18 @@ def test_energy_does_not_depend_on_samples_far_from_the_window() -> None:
     samples = make_samples()
     near = samples.at(slice(5, 17))
     assert measure(near, 5.3, 15.7) == measure(samples, 5.3, 15.7)
+
+
+@pytest.mark.parametrize("method", [STUDY_V1_0, STUDY_V1_1])
+def test_energies_of_windows_are_power_times_time_or_those_of_the_counter(
+    method: StudyMethod,
+) -> None:
+    starts_ns, ends_ns = (UPTIME_NS + TICK_NS * np.array(ticks) for ticks in ([2, 6], [6, 16]))
+    session: Any = SimpleNamespace(study_method=method)
+    unread: Any = None
+    board = BoardWindows(session, unread, np.arange(2), starts_ns, ends_ns, make_samples())
+    power_w = 400 if method.climbs_by_counter else 500
+    assert board.ladder_energy_j == pytest.approx([0.4 * power_w, 1.0 * power_w])
 
 
 def put_in_step(study: StudyFrames, share: float) -> None:

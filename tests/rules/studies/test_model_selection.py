@@ -85,22 +85,16 @@ def test_selector_without_a_model_is_refused(text: str, message: str) -> None:
         select(text)
 
 
-def test_faulty_line_of_a_file_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"resnet50\nvgg61@224\n", ": line 2: .*'vgg61'.*did you mean .*vgg16"),
+        (b"# none\n\n", ": no models; write one a line"),
+        (b"\xff\xfe", ": .*decode.*; name a text file"),
+    ],
+)
+def test_faulty_file_is_named(tmp_path: Path, content: bytes, message: str) -> None:
     path = tmp_path / "models.txt"
-    path.write_text("resnet50\nvgg61@224\n")
-    with pytest.raises(SelectionError, match=rf"{path}: line 2: .*'vgg61'.*did you mean .*vgg16"):
-        select(path)
-
-
-def test_file_without_models_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "models.txt"
-    path.write_text("# none\n\n")
-    with pytest.raises(SelectionError, match=f"{path}: no models; write one a line"):
-        select(path)
-
-
-def test_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "models.txt"
-    path.write_bytes(b"\xff\xfe")
-    with pytest.raises(SelectionError, match=rf"{path}: .*decode.*; name a text file"):
+    path.write_bytes(content)
+    with pytest.raises(SelectionError, match=f"{path}{message}"):
         select(path)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from conftest import copy_study
 
-from rules.checks.study import model_sizes_differ
+from rules.checks.study import model_sizes_differ, study_window_too_short
 from rules.checks.study.study_energy_disagrees import is_in_step
 from rules.finding import Finding
 from rules.registry import study_rules
@@ -15,7 +15,7 @@ from rules.rule import MAX_FINDINGS
 from rules.studies.bundle import StudyBundle
 from rules.testing.frames import StudyFrames
 from rules.testing.studies import state_figures
-from rules.testing.study_mutations import LARGEST, drop_points
+from rules.testing.study_mutations import LARGEST, OTHER_MODEL, drop_points, find_points
 
 
 def list_findings(study: StudyFrames) -> list[Finding]:
@@ -142,6 +142,18 @@ def test_no_rule_breaks_on_a_study_of_right_form(spoil: Callable[[StudyFrames], 
     assert findings or spoil in HARMLESS, "nonsense passed for a good study"
     for rule in study_rules():
         assert sum(finding.rule == rule.id for finding in findings) <= MAX_FINDINGS + 1
+
+
+def test_batches_of_a_long_window_are_those_of_all_its_parts() -> None:
+    study = copy_study()
+    number = find_points(study, OTHER_MODEL, "long")[0]
+    rows = study.batches.index[study.batches["point"] == number]
+    for lacking in (0, 1):
+        study.batches.loc[rows, "batches"] = [2] * (3 - lacking) + [1] * (7 + lacking)
+        bundle = StudyBundle(Path("example"), (), study.evidence())
+        assert bundle.method.long_batches == 13
+        found = [f.found.split(": ")[1] for f in study_window_too_short.RULE.judge(bundle)]
+        assert found == ["12 batches"] * lacking
 
 
 def test_simulated_boards_are_judged_as_a_demo() -> None:

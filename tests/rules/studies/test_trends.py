@@ -10,11 +10,7 @@ import numpy as np
 import pytest
 
 from rules.studies.trends.checks import recompute_checks
-from rules.studies.trends.estimators import (
-    HUMAN_POWER_W,
-    TrendEstimate,
-    compute_person_power_w,
-)
+from rules.studies.trends.estimators import HUMAN_POWER_W, TrendEstimate, compute_person_power_w
 from rules.studies.trends.figures import TrendFigures, compute_trends, select_fitted_boards
 from rules.studies.trends.reader import read_trends_study
 from rules.studies.trends.records import TrendsStudy
@@ -85,13 +81,7 @@ def test_rows_agree_with_each_other(study: TrendsStudy) -> None:
     ],
 )
 def test_line_has_the_golden_values(
-    id: str,
-    n: int,
-    intercept: float,
-    slope: float,
-    factor: float,
-    r2: float,
-    figures: TrendFigures,
+    id: str, n: int, intercept: float, slope: float, factor: float, r2: float, figures: TrendFigures
 ) -> None:
     line = _line(figures, id)
     decimals = [len(str(value).partition(".")[2]) for value in (intercept, slope, factor)]
@@ -117,16 +107,9 @@ def test_energy_of_all_vision_models_has_no_trend(figures: TrendFigures) -> None
 
 def test_best_models_of_the_years(figures: TrendFigures) -> None:
     assert [best.model.model for best in figures.cv_best] == [
-        "AlexNet",
-        "ZFNet-b",
-        "VGG-19",
-        "ResNet-152",
-        "Inception ResNet V2",
-        "PNASNet-5 (N=4, F=216)",
-        "ResNeXt-101 32x48d",
-        "NoisyStudent-L2",
-        "Meta Pseudo Labels L2",
-        "ViT-G/14",
+        *("AlexNet", "ZFNet-b", "VGG-19", "ResNet-152", "Inception ResNet V2"),
+        *("PNASNet-5 (N=4, F=216)", "ResNeXt-101 32x48d", "NoisyStudent-L2"),
+        *("Meta Pseudo Labels L2", "ViT-G/14"),
     ]
     joules = {best.model.model: best.joules for best in figures.cv_best}
     assert f"{joules['AlexNet']:.3f}" == "0.100"

@@ -41,16 +41,8 @@ _NVML_STRUCTURES = (
     pynvml.c_nvmlSample_t,
 )
 _AMD_SMI_STRUCTURES = (
-    "asic_info",
-    "driver_info",
-    "enumeration_info",
-    "error_count",
-    "gpu_metrics",
-    "kfd_info",
-    "power_cap_info",
-    "power_info",
-    "proc_info",
-    "vbios_info",
+    *("asic_info", "driver_info", "enumeration_info", "error_count", "gpu_metrics"),
+    *("kfd_info", "power_cap_info", "power_info", "proc_info", "vbios_info"),
 )
 
 

@@ -107,7 +107,8 @@ class MeteredRun:
                 "current": "ac",
                 "clock": "node",
                 "interval_ms": 1000,
-                "averaging_ms": 1000,
+                # A BMC does not state it.
+                **({} if meter == "bmc" else {"averaging_ms": 1000}),
                 "energy_step_mj": 1,
                 "accuracy_percent": self.accuracies_percent.get(meter, 1.0),
                 "feeds": feeds_of_meter,

@@ -4,7 +4,7 @@ from rules.bundle_format.table import POWER_COLUMNS
 from rules.checks.power.unit_slip import RULE
 from rules.testing.case import mutation
 from rules.testing.frames import EvidenceFrames
-from rules.testing.mutations import select_first
+from rules.testing.mutations import select_every, select_first, select_load
 
 
 def scale_columns(evidence: EvidenceFrames, factor: float, *columns: str) -> None:
@@ -28,6 +28,8 @@ def power_in_microwatts(evidence: EvidenceFrames) -> None:
 @mutation(RULE, "W107")
 def averaged_power_in_watts(evidence: EvidenceFrames) -> None:
     scale_columns(evidence, 1e-3, "power_avg_mw")
+    # A few readings in the right unit do not hide the others.
+    evidence.samples.loc[select_every(50, select_load(evidence)), "power_avg_mw"] *= 1e3
 
 
 @mutation(RULE, "E103", "E104", "E108")

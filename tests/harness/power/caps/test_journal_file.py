@@ -11,13 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from harness.power.caps.journal import (
-    JOURNAL_FILE,
-    BlockedError,
-    Journal,
-    SavedLimit,
-    new_journal,
-)
+from harness.power.caps.journal import JOURNAL_FILE, BlockedError, Journal, SavedLimit, new_journal
 from harness.power.caps.lock import is_held
 
 JOURNAL = asdict(new_journal("nvidia", "a-run", (SavedLimit("GPU-a", 700_000, None),)))
@@ -68,8 +62,7 @@ def test_deeply_nested_json_is_refused(path, bracket):
 
 
 @pytest.mark.parametrize(
-    ("field", "value"),
-    [("pid", "1"), ("meter", []), ("host", None), ("run_id", {}), ("pid", True)],
+    ("field", "value"), [("pid", "1"), ("meter", []), ("host", None), ("run_id", {}), ("pid", True)]
 )
 def test_field_of_another_type_is_refused(path, field, value):
     path.write_text(json.dumps(JOURNAL | {field: value}))
@@ -77,8 +70,7 @@ def test_field_of_another_type_is_refused(path, field, value):
 
 
 @pytest.mark.parametrize(
-    ("field", "value"),
-    [("uuid", 1), ("found_mw", 7.5), ("found_state", 0), ("locked_mhz", "1200")],
+    ("field", "value"), [("uuid", 1), ("found_mw", 7.5), ("found_state", 0), ("locked_mhz", "1200")]
 )
 def test_field_of_an_accelerator_of_another_type_is_refused(path, field, value):
     accelerator = JOURNAL["accelerators"][0] | {field: value}

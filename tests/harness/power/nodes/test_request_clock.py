@@ -92,7 +92,7 @@ def test_a_declared_delay_of_publication_is_within_the_bound():
     meter = MeterDeclaration.from_json(
         "/meters/0",
         {
-            **{"id": "bmc", "clock": "own", "stamp_resolution_ms": 1, "publication_delay_ms": 800},
+            **{"id": "bmc", "clock": "own", "publication_delay_ms": 800},
             "feeds": [{"feed": "inlet", "node": "node0"}],
         },
     )

@@ -6,21 +6,14 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from support.meters.pdu import (
-    COMMUNITY,
-    PASSWORD,
-    PRIVACY_PASSWORD,
-    USER,
-    Pdu,
-    needs_snmpd,
-)
+from support.meters.pdu import COMMUNITY, PASSWORD, PRIVACY_PASSWORD, USER, Pdu, needs_snmpd
 
 from harness.errors import MeterError
 from harness.power.feeds import feed as feed_module
 from harness.power.feeds import frame
 from harness.power.feeds.counter import CounterUnwrapper
 from harness.power.node_meter import MeterAccess
-from harness.power.nodes import open_node_meter
+from harness.power.nodes import open_node_meter, snmp
 from rules.bundle_format.records import FeedReading
 
 RARITAN = "1.3.6.1.4.1.13742.6.5.4.3.1"
@@ -81,9 +74,12 @@ def make_access(pdu: Pdu, model: str = "raritan-px", feeds=None, **options: str)
 
 @needs_snmpd
 @pytest.mark.parametrize("options", [{}, V3], ids=["v2c", "v3"])
-def test_a_reading_has_the_scaled_quantities_and_the_stamp_of_the_pdu(pdu, options):
+def test_a_reading_has_the_scaled_quantities_and_the_stamp_of_the_pdu(pdu, monkeypatch, options):
     meter = open_node_meter(make_access(pdu, **options))
-    assert meter.read() == [("left", PX_READING)]
+    session = meter._session
+    assert meter.read() == [("left", PX_READING)] and meter._session is session
+    monkeypatch.setattr(snmp, "SESSION_S", 0.0)
+    assert meter.read() == [("left", PX_READING)] and meter._session is not session
 
 
 @needs_snmpd

@@ -3,6 +3,7 @@ torch."""
 
 import math
 import sys
+from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
@@ -31,7 +32,7 @@ def run(
     pause_ms: float = 0.001,
     stalled_batch: int | None = None,
 ):
-    clock, taken, calibrated = SteppedClock(), [], []
+    clock, taken, calibrated, phases = SteppedClock(), [], [], []
     recorder = EpochRecorder(
         clock,
         epochs,
@@ -40,6 +41,7 @@ def run(
         agree=agree,
         on_epoch=lambda *epoch: taken.append(epoch),
         on_calibrated=lambda *found: calibrated.append(found),
+        on_phase=lambda *phase: phases.append(phase),
     )
     count = 0
     while recorder.more():
@@ -48,6 +50,8 @@ def run(
         recorder.end(items=8, loss=float(count))
         clock.now_ns += round(pause_ms * MS)  # between batches nothing is active
         count += 1
+    assert [name for name, _, _ in phases] == ["resident", "warm-up", "calibration"]
+    assert all(end_ns == start_ns for (*_, end_ns), (_, start_ns, _) in pairwise(phases))
     return taken, calibrated, count
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from support.rules.sweep_points import positive_floats
 
@@ -30,63 +30,34 @@ points = st.builds(Point, positive_floats, positive_floats, positive_floats, st.
 # A point against the reference
 
 
-def test_signs_and_sizes_by_hand() -> None:
-    """Half the energy in 1.25 times the time."""
-    comparison = compare(Point(300, 80, 4.0, True), Point(700, 100, 8.0, True))
-    assert comparison.energy_gain_percent.mean == pytest.approx(50)
-    assert comparison.extra_time_percent.mean == pytest.approx(25)
-    assert comparison.gain_minus_extra_time_points.mean == pytest.approx(25)
-    assert comparison.edp_js.mean == pytest.approx(4.0 / 80)
-    assert comparison.edp_gain_percent.mean == pytest.approx(37.5)
-    eds_gains = {k: gain.mean for k, gain in comparison.eds_gain_percent.items()}
-    assert eds_gains == {1.5: pytest.approx(0), 2.0: pytest.approx(12.5)}
-
-
-@given(points, points)
-def test_eds_gain_at_k_2_is_half_of_gain_minus_extra_time(point: Point, ref: Point) -> None:
-    comparison = compare(point, ref)
-    size = abs(comparison.energy_gain_percent.mean) + abs(comparison.extra_time_percent.mean) + 100
-    assert comparison.eds_gain_percent[2.0].mean == pytest.approx(
-        comparison.gain_minus_extra_time_points.mean / 2, abs=1e-12 * size
-    )
+@example(Point(300, 80, 4.0, True), Point(700, 100, 8.0, True), 1.5)  # half of the energy
+@given(points, points, st.floats(1.001, 100))
+def test_gains_are_their_formulas(point: Point, ref: Point, k: float) -> None:
+    """By the shares of energy and time. So other units change none of them."""
+    energy = point.joules_per_item / ref.joules_per_item
+    time = ref.items_per_s / point.items_per_s
+    comparison = compare(point, ref, eds_k=[k, 2.0])
+    gain, extra = 100 * (1 - energy), 100 * (time - 1)
+    eds_gains = {k: 100 * (1 - (k - 1) / k * energy - time / k), 2.0: (gain - extra) / 2}
+    for figure, expected in (
+        (comparison.energy_gain_percent, gain),
+        (comparison.extra_time_percent, extra),
+        (comparison.gain_minus_extra_time_points, gain - extra),
+        (comparison.edp_gain_percent, 100 * (1 - energy * time)),
+        *((comparison.eds_gain_percent[k], expected) for k, expected in eds_gains.items()),
+    ):
+        # A share near zero is a difference of ratios near one.
+        size = 100 * (1 + energy + time + energy * time)
+        assert figure.mean == pytest.approx(expected, rel=1e-9, abs=1e-12 * size)
+    edp_js = point.joules_per_item / point.items_per_s
+    assert comparison.edp_js.mean == pytest.approx(edp_js, rel=1e-9)
 
 
 @given(points)
 def test_reference_against_itself_gains_nothing(ref: Point) -> None:
     comparison = compare(ref, ref)
-    assert (
-        comparison.energy_gain_percent.mean,
-        comparison.extra_time_percent.mean,
-        comparison.gain_minus_extra_time_points.mean,
-    ) == (0, 0, 0)
-    assert comparison.edp_gain_percent.mean == 0
-    assert [gain.mean for gain in comparison.eds_gain_percent.values()] == pytest.approx([0, 0])
-
-
-@given(points, points, positive_floats, positive_floats)
-def test_other_units_of_work_and_energy_change_no_share(
-    point: Point, ref: Point, per_s: float, joules: float
-) -> None:
-    def scaled(p: Point) -> Point:
-        return replace(
-            p, items_per_s=p.items_per_s * per_s, joules_per_item=p.joules_per_item * joules
-        )
-
-    before, after = compare(point, ref), compare(scaled(point), scaled(ref))
-    for metric in list_metrics():
-        # A share near zero is a difference of ratios near one, hence the absolute tolerance.
-        assert metric.select_gain(after).mean == pytest.approx(
-            metric.select_gain(before).mean, rel=1e-9, abs=1e-7
-        )
-    assert after.edp_js.mean == pytest.approx(before.edp_js.mean * joules / per_s, rel=1e-9)
-
-
-@given(points, points, st.floats(1.001, 100))
-def test_eds_is_its_formula(point: Point, ref: Point, k: float) -> None:
-    alpha, beta = (k - 1) / (k * ref.joules_per_item), 1 / (k / ref.items_per_s)
-    eds = alpha * point.joules_per_item + beta / point.items_per_s
-    gain = compare(point, ref, eds_k=[k]).eds_gain_percent[k]
-    assert gain.mean == pytest.approx(100 * (1 - eds), rel=1e-9, abs=1e-7)
+    gains = [metric.select_gain(comparison).mean for metric in list_metrics()]
+    assert [comparison.extra_time_percent.mean, *gains] == pytest.approx([0] * (1 + len(gains)))
 
 
 @pytest.mark.parametrize("k", [1.0, 0.5, float("nan"), float("inf")])
