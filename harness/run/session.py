@@ -5,7 +5,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from harness.run.node_share import (
     ClockReading,
     Measurements,
     NodeShare,
+    RankTraining,
     SamplingCounts,
     collect_share,
 )
@@ -357,6 +358,11 @@ class Attempt:
         losses = next(end.losses for end in ends if end.rank == self._plan.ranks[0])
         # JSON has no NaN and no infinity.
         self.measurements.losses[epoch] = [loss if math.isfinite(loss) else None for loss in losses]
+        self.measurements.trainings[epoch] = [
+            RankTraining(end.rank, **asdict(training))
+            for end in sorted(ends, key=lambda end: end.rank)
+            for training in end.trainings
+        ]
         write_state(self._directory, finished_epochs=len(self.measurements.losses))
         items = sum(end.items for end in ends)
         if self._export:
