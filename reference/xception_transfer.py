@@ -29,8 +29,8 @@ WAVES = 3
 """Waves of a class."""
 MAX_FREQUENCY = 6
 """Most periods of a wave across an image, in each direction."""
-NOISE = 1.5
-"""Standard deviation of the noise. A wave has an amplitude of about 1."""
+NOISE = {"full": 1.5, "smoke": 0.8}
+"""Standard deviation of the noise, by size. A wave has an amplitude of about 1."""
 PRETRAINING_STEPS = 100
 PRETRAINING_RATE, LEARNING_RATE = 0.03, 0.02
 MOMENTUM = 0.9
@@ -47,6 +47,8 @@ class Textures:
     """Shape (classes, WAVES, 3)."""
     side: int
     """Of an image, in pixels."""
+    noise: float
+    """Standard deviation."""
 
     def draw(self, labels: Tensor, random: torch.Generator) -> Tensor:
         """Make an image of each label, shape (labels, 3, side, side)."""
@@ -57,7 +59,7 @@ class Textures:
         waves = torch.cos(2 * torch.pi * angles)
         images = torch.einsum("nwc,nwyx->ncyx", self.colours[labels], waves)
         noise = torch.randn(images.shape, generator=random, device=labels.device)
-        return images + NOISE * noise
+        return images + self.noise * noise
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,9 @@ def build(job: Job) -> Built:
     torch.set_float32_matmul_precision("high")  # TF32 in matrix products
     torch.backends.cudnn.allow_tf32 = True  # and in convolutions
     torch.backends.cudnn.benchmark = True
+    if job.size == "smoke" and not on_gpu:
+        # Layers this small take less time than threads need to wait for each other.
+        torch.set_num_threads(1)
     torch.manual_seed(job.seed)
     random = torch.Generator(job.device).manual_seed(job.seed)
     source = make_task(SOURCE_CLASSES, size, job, random)
@@ -90,8 +95,9 @@ def build(job: Job) -> Built:
     backbone, features = make_backbone(workload.model, job)
     accuracy = pretrain(backbone, features, source, job, random)
     network = add_head(backbone, features, TARGET_CLASSES, job)
+    pretrained = {name: value.clone() for name, value in network.state_dict().items()}
     return Built(
-        run=partial(run, job=job, network=network, task=target, size=size),
+        run=partial(run, job=job, network=network, pretrained=pretrained, task=target, size=size),
         precision="bf16" if job.variant == "tuned" else "tf32" if on_gpu else "fp32",
         parameters=count_parameters(network),
         input_shape=size.input_shape,
@@ -100,11 +106,17 @@ def build(job: Job) -> Built:
     )
 
 
-def run(recorder: Recorder, job: Job, network: nn.Sequential, task: Task, size: Size) -> None:
+def run(
+    recorder: Recorder,
+    job: Job,
+    network: nn.Sequential,
+    pretrained: dict[str, Tensor],
+    task: Task,
+    size: Size,
+) -> None:
     """Train until the recorder wants no more trainings. Raises ValueError if one does not reach
     the target."""
     assert size.target is not None
-    pretrained = {name: value.clone() for name, value in network.state_dict().items()}
     for number in itertools.count():
         if not recorder.more():
             return
@@ -201,6 +213,7 @@ def make_task(classes: int, size: Size, job: Job, random: torch.Generator) -> Ta
         ).float(),
         torch.randn((classes, WAVES, 3), generator=random, device=device),
         size.input_shape[-1],
+        NOISE[job.size],
     )
     labels = (torch.arange(size.target.held_out, device=device) % classes).split(job.batch_size)
     images = tuple(textures.draw(part, random) for part in labels)
@@ -265,7 +278,7 @@ def describe_settings(job: Job, size: Size, pretraining_accuracy: float) -> Sett
         "steps_between_evaluations": size.target.steps_between,
         "source_classes": SOURCE_CLASSES,
         "target_classes": TARGET_CLASSES,
-        "noise": NOISE,
+        "noise": NOISE[job.size],
         "pretraining_steps": PRETRAINING_STEPS,
         "pretraining_seed": job.seed,
         "pretraining_accuracy": pretraining_accuracy,

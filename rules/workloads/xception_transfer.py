@@ -20,9 +20,9 @@ WORKLOAD = Workload(
         target=Target(accuracy=0.9, held_out=2000, steps_between=5, max_steps=1000),
     ),
     smoke=Size(
-        input_shape=(3, 24, 24),
+        input_shape=(3, 16, 16),
         parameters=20_458,
-        flops_per_item=4.177e6,
+        flops_per_item=1.86e6,
         batch_sizes={"baseline": 32, "tuned": 32},
         max_batch_size=128,
         target=Target(accuracy=0.9, held_out=100, steps_between=2, max_steps=500),
