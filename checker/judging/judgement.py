@@ -16,6 +16,7 @@ from rules.fingerprints import Fingerprints, Noise
 from rules.metrics.figures import Estimate, Headline, MeanClocks
 from rules.run_summary import RunSummary
 from rules.settings import ConfigurationKey
+from rules.summaries.observation_summary import ObservationSummary
 from rules.summaries.study_summary import SessionSummary, StudySummary
 
 _LENGTH_BYTES = 8
@@ -36,7 +37,7 @@ class Judgement:
     """Those of the files and of the manifest."""
     findings: tuple[Finding, ...] = ()
     """Those of the rules on evidence, without waivers."""
-    summary: RunSummary | StudySummary | None = None
+    summary: RunSummary | StudySummary | ObservationSummary | None = None
     """Without what the LOG, signatures and path say."""
 
 
@@ -45,6 +46,7 @@ _RECORDS: Mapping[str, Any] = {
     for record in (
         *(Judgement, Finding, Problem, Severity, Violation, RunSummary, Estimate, Headline),
         *(MeanClocks, Fingerprints, Noise, OriginalRun, SweepLabel, StudySummary, SessionSummary),
+        ObservationSummary,
         Path,
     )
 }
@@ -70,10 +72,10 @@ def decode_judgement(content: bytes) -> tuple[Judgement, bytes]:
     return judgement, summary
 
 
-def decode_summary(content: bytes) -> RunSummary | StudySummary | None:
+def decode_summary(content: bytes) -> RunSummary | StudySummary | ObservationSummary | None:
     """Read the summary of a judgement. Raises as `decode_judgement` does."""
     summary = _decode_record(content)
-    if not isinstance(summary, RunSummary | StudySummary | None):
+    if not isinstance(summary, RunSummary | StudySummary | ObservationSummary | None):
         raise TypeError("no summary")
     return summary
 
