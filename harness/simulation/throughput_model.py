@@ -29,6 +29,7 @@ CONTROL_PEAK_SHARE = 0.67
 in bf16 were seen on an H200 that drew 691 of 700 W. Assumed for other boards and precisions."""
 CONTROL_RISE, CONTROL_SHARPNESS = 1.3, 10.0
 """Course of the throughput of a control run over the cap (assumed)."""
+BASE_OF_BOARDS, SCALED_BOARDS = "H200", ("B200", "GB200")
 BASE_OF_TARGETS = "resnet50-train"
 UNENFORCED_SHARE = 0.3
 """Below the lowest cap that a board enforces, power falls by this share of each watt that the cap
@@ -124,6 +125,22 @@ def make_control_curves(board: str) -> Iterator[tuple[tuple[str, str], Curve]]:
                 yield (board, name_figures(workload, variant)), curve
 
 
+def make_scaled_curves(curves: Mapping[tuple[str, str], Curve]) -> dict[tuple[str, str], Curve]:
+    """Return the curves of boards without published figures: those of `BASE_OF_BOARDS` with the
+    throughput by the dense peak in bf16 and the knee by the highest cap (assumed)."""
+    base = find_board(BASE_OF_BOARDS)
+    scaled = {}
+    for board in map(find_board, SCALED_BOARDS):
+        assert base and board and base.max_power_w and board.max_power_w
+        rate = board.peak_tflops["bf16"] / base.peak_tflops["bf16"]
+        power = board.max_power_w / base.max_power_w
+        for (name, workload), curve in curves.items():
+            if name == base.id:
+                knee_w = power * curve.knee_w
+                scaled[board.id, workload] = replace(curve.scale(rate), knee_w=knee_w)
+    return scaled
+
+
 def make_target_curves(curves: Mapping[tuple[str, str], Curve]) -> dict[tuple[str, str], Curve]:
     """Return the curves of workloads with a target, in samples/s: those of `BASE_OF_TARGETS` on the
     same board, by the FLOPs of a sample (assumed)."""
@@ -159,6 +176,7 @@ def load_fit() -> Fit:
             (cap_w, items_per_s) for cap_w, items_per_s in entry.pop("unenforced_per_s", ())
         )
         curves[board, workload] = Curve(**entry, unenforced_per_s=unenforced)
+    curves |= make_scaled_curves(curves)
     curves |= make_target_curves(curves)
     for board in {board for board, _ in curves}:
         curves |= make_control_curves(board)
