@@ -1,8 +1,8 @@
 """What the harness collects on one node during a run, and the share of it that the node sends to
 the head."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from harness.power.source import Readback
 from harness.run.plan import Plan
 from harness.run.run_directory import LOG_FILE, read_recorded_events
 from harness.run.workers.load_generator import RequestTally
-from harness.run.workers.worker_events import WorkloadBuilt
+from harness.run.workers.worker_events import RankEndedEpoch, WorkloadBuilt
 from harness.system import NodeDescription, describe_node
 from rules.bundle_format.events import Event
 from rules.bundle_format.records import Json
@@ -125,6 +125,15 @@ class NodeShare:
     tally: RequestTally | None
     trainings: tuple[list[RankTraining], ...] = ()
     """By epoch."""
+
+
+def list_trainings(ends: Iterable[RankEndedEpoch]) -> list[RankTraining]:
+    """Return the trainings of the ranks that ended an epoch, by rank."""
+    return [
+        RankTraining(end.rank, **asdict(training))
+        for end in sorted(ends, key=lambda end: end.rank)
+        for training in end.trainings
+    ]
 
 
 def collect_share(plan: Plan, directory: Path, measurements: Measurements) -> NodeShare:

@@ -5,7 +5,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -24,9 +24,9 @@ from harness.run.node_share import (
     ClockReading,
     Measurements,
     NodeShare,
-    RankTraining,
     SamplingCounts,
     collect_share,
+    list_trainings,
 )
 from harness.run.plan import Plan
 from harness.run.progress import View, describe_calibration, describe_results
@@ -358,11 +358,7 @@ class Attempt:
         losses = next(end.losses for end in ends if end.rank == self._plan.ranks[0])
         # JSON has no NaN and no infinity.
         self.measurements.losses[epoch] = [loss if math.isfinite(loss) else None for loss in losses]
-        self.measurements.trainings[epoch] = [
-            RankTraining(end.rank, **asdict(training))
-            for end in sorted(ends, key=lambda end: end.rank)
-            for training in end.trainings
-        ]
+        self.measurements.trainings[epoch] = list_trainings(ends)
         write_state(self._directory, finished_epochs=len(self.measurements.losses))
         items = sum(end.items for end in ends)
         if self._export:

@@ -1,6 +1,5 @@
 """Turns the good bundle of a run into one that trains to a target."""
 
-from rules.testing.cases.protocol.events_contradict_result import record_events
 from rules.testing.frames import EvidenceFrames
 from rules.workloads import Target, workloads
 
@@ -10,7 +9,8 @@ TARGET: Target = WORKLOAD.full.target
 
 
 def train_to_target(evidence: EvidenceFrames) -> None:
-    """Make each epoch of each rank one training to the target, with a seed of its own."""
+    """Make each epoch of each rank one training to the target, with a seed of its own. The
+    caller must derive figures and events again."""
     result, batches = evidence.result, evidence.batches
     result.update(workload=WORKLOAD.id, standing="open", size="full")
     result["implementation"].update(
@@ -38,4 +38,3 @@ def train_to_target(evidence: EvidenceFrames) -> None:
             }
             for place, rank in enumerate(ranks)
         ]
-    record_events(evidence)

@@ -9,10 +9,12 @@ from support.simulated_bench import Bench, S
 
 from harness.errors import MeterError
 from harness.simulation.boards import Boards
-from harness.simulation.throughput_model import Curve, load_fit
+from harness.simulation.throughput_model import SCALED_BOARDS, Curve, find_curve, load_fit
+from rules.boards import find_board
 from rules.metrics.sweeps.peaks import find_measured_peak
 from rules.metrics.sweeps.points import Point
 from rules.protocol import CURRENT
+from rules.workloads import workloads
 
 ROOT = Path(__file__).parents[3]
 ROWS = json.loads((ROOT / "submissions/published/mayr2026.json").read_text())["rows"]

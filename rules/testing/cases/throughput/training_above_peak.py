@@ -2,7 +2,6 @@
 
 from rules.checks.throughput.training_above_peak import RULE
 from rules.testing.case import mutation
-from rules.testing.cases.protocol.events_contradict_result import record_events
 from rules.testing.frames import EvidenceFrames
 from rules.testing.target import TARGET, train_to_target
 
@@ -11,7 +10,6 @@ from rules.testing.target import TARGET, train_to_target
 def batch_size_overstated(evidence: EvidenceFrames) -> None:
     train_to_target(evidence)
     evidence.result["settings"]["batch_size"] *= 1000
-    record_events(evidence)
 
 
 @mutation(RULE)
@@ -21,4 +19,3 @@ def steps_and_batch_size_overstated(evidence: EvidenceFrames) -> None:
         for training in epoch["trainings"]:
             training["steps"] = TARGET.max_steps
     evidence.result["settings"]["batch_size"] = 1024
-    record_events(evidence)
