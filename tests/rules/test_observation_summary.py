@@ -4,7 +4,12 @@ from pathlib import Path
 
 import numpy as np
 
-from checker.judging.judgement import _encode_record, decode_summary
+from checker.judging.judgement import (
+    Judgement,
+    decode_judgement,
+    decode_summary,
+    encode_judgement,
+)
 from rules.observations.bundle import ObservationBundle
 from rules.summaries.observation_summary import ObservationSummary, summarize_observation
 from rules.testing.observations import make_observation_frames
@@ -19,7 +24,8 @@ def test_a_summary_that_is_read_is_the_one_that_was_written() -> None:
     assert summary.until_s - summary.from_s == 3600
     # Two feeds with a reading a second, in the window alone.
     assert 7000 < len(summary.readings) <= 2 * 3601
-    read = decode_summary(_encode_record(summary))
+    _, packed = decode_judgement(encode_judgement(Judgement((), summary=summary)))
+    read = decode_summary(packed)
     assert isinstance(read, ObservationSummary)
     assert np.array_equal(read.readings, summary.readings)
     assert (read.path, read.from_s, read.system) == (path, summary.from_s, "example")
