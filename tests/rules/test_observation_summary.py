@@ -24,7 +24,8 @@ def test_a_summary_that_is_read_is_the_one_that_was_written() -> None:
     assert summary.until_s - summary.from_s == 3600
     # Two feeds with a reading a second, in the window alone.
     assert 7000 < len(summary.readings) <= 2 * 3601
-    _, packed = decode_judgement(encode_judgement(Judgement((), summary=summary)))
+    judgement = Judgement("observation", "observed", "observed", {}, (), summary=summary)
+    _, packed = decode_judgement(encode_judgement(judgement))
     read = decode_summary(packed)
     assert isinstance(read, ObservationSummary)
     assert np.array_equal(read.readings, summary.readings)
