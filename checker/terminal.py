@@ -118,8 +118,8 @@ def describe_unwritable(error: OSError, path: Path | None = None) -> str:
     """
     named = error.filename or path
     if named is None:
-        return f"the output cannot be written: {error.strerror}"
-    text = f"{named}: cannot be written: {error.strerror}"
+        return f"the output cannot be written: {error.strerror or error}"
+    text = f"{named}: cannot be written: {error.strerror or error}"
     if error.errno not in _FULL:
         return text
     place = next((p for p in (Path(named), *Path(named).absolute().parents) if p.exists()), None)

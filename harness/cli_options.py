@@ -159,6 +159,14 @@ JSON = click.option(
     help="print one JSON object with the bundles to standard output, and all else to standard "
     "error",
 )
+VERBOSE = click.option(
+    "-v",
+    "--verbose",
+    "is_verbose",
+    is_flag=True,
+    help="end each run with details: drift, sensor term, idle power, latencies, and all notes of "
+    "the rules",
+)
 DRY_RUN = click.option(
     "--dry-run", is_flag=True, help="show the checks before the run and run nothing"
 )
@@ -231,6 +239,7 @@ _SHARED_OPTIONS = (
         "file for node_exporter (docs/monitoring.md)",
     ),
     OUT,
+    VERBOSE,
     JSON,
 )
 _BURN_OPTIONS = (
@@ -271,6 +280,7 @@ _BURN_OPTIONS = (
     SYSTEM,
     METERS,
     OUT,
+    VERBOSE,
     JSON,
     DRY_RUN,
 )
@@ -288,6 +298,7 @@ _REPRODUCE_OPTIONS = (
     NODE,
     HEAD,
     OUT,
+    VERBOSE,
     JSON,
 )
 
@@ -321,6 +332,7 @@ RUN_SECTIONS = {
         "resume",
         "dry_run",
         "is_confirmed",
+        "is_verbose",
         "as_json",
         "export",
     ),

@@ -14,6 +14,7 @@ from checker.verdict import Verdict
 from harness.cli_values import make_request
 from harness.errors import PlanError
 from harness.run.plan import SIMULATED_WORK, Original, OriginalReference, RunRequest
+from harness.run.result_lines import SIMULATED_METER
 from harness.system import read_package_versions
 from rules.bundle import Bundle
 from rules.bundle_format.records import MANIFEST_FILE
@@ -26,9 +27,6 @@ from rules.settings import SETTINGS
 from rules.summaries.bundle_summary import Challenge
 from rules.views import AnyBundle
 from rules.workloads import workloads
-
-SIMULATED_METER = "simulated:"
-"""The beginning of the name of a meter that reads simulated boards."""
 
 
 def make_reproduction_request(

@@ -73,7 +73,7 @@ def read_description(path: Path | None) -> Json:
     except OSError as error:
         raise PlanError(
             f"--system {path}: cannot be read ({error.strerror}); give a TOML file that "
-            "describes the system"
+            "describes the system, such as a changed copy of submissions/reference/system.toml"
         ) from None
     except ValueError as error:
         raise PlanError(f"{path}: cannot be read as TOML: {error}") from None

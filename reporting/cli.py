@@ -323,6 +323,8 @@ def _write_files(
     if study_page is not None:
         drawing.start(study_page.drawn_tables)
     trends_page = build_trends_page(collected, out)
+    if trends_page is not None:
+        drawing.start(trends_page.drawn_tables)
     documents: dict[str, tuple[Callable[[], Json], Sequence[ReportTable]]] = {
         "report.json": (partial(describe_report, page, now), page.tables)
     }
@@ -339,24 +341,26 @@ def _write_files(
                 study_tables,
             )
         if trends_page is not None:
-            html = render_trends_page(trends_page, out, now)
+            html = render_trends_page(trends_page, out, now, drawing)
             write_output(name_trends_page(out), html, MARK)
             lines.append(f"{name_trends_page(out)}: {trends_page.describe()}")
             trends_tables = tuple(trends_page.tables.values())
             documents["trends.json"] = (partial(describe_trends, trends_page, now), trends_tables)
-    _write_exports(collected, documents, page.sentences.chart_texts, exports)
+    more = [p.build_figure_tables for p in (study_page, trends_page) if p is not None]
+    _write_exports(collected, documents, more, page.sentences.chart_texts, exports)
     return lines
 
 
 def _write_exports(
     collected: "Collected",
     documents: "Mapping[str, tuple[Callable[[], Json], Sequence[ReportTable]]]",
+    more: "Sequence[Callable[[], Sequence[ReportTable]]]",
     chart_texts: "Mapping[str, Mapping[str, ChartText]]",
     exports: Exports,
 ) -> None:
     """Write tables and figures. `documents` are what describes the pages and their tables by the
-    name of their file, `chart_texts` the texts of the charts of each table. Raises ChartError
-    and UnwritableError."""
+    name of their file, `more` builds tables that only figures are drawn from, and `chart_texts` are
+    the texts of the charts of each table. Raises ChartError and UnwritableError."""
     tables = [table for _, page_tables in documents.values() for table in page_tables]
     charts = []
     if exports.figures is not None:
@@ -364,7 +368,8 @@ def _write_exports(
         from reporting.papers.figures import write_figures
 
         show_step("drawing the figures")
-        charts = [c for t in tables for c in build_charts(t, chart_texts.get(t.id))]
+        drawn = [*tables, *(table for build in more for table in build())]
+        charts = [c for t in drawn for c in build_charts(t, chart_texts.get(t.id))]
         with _name_unwritable(exports.figures):
             write_figures(charts, exports.figures, exports.width)
     if exports.tables is not None:

@@ -19,6 +19,7 @@ from reporting.sections.nodes.scope import find_node_cells, select_node_rows
 from reporting.sections.overview import collect_facts, group_by_system
 from reporting.sections.repeats import ReportSpread, measure_spread, state_intervals
 from reporting.sections.section import PageInput
+from reporting.sentences.checklist import Task, build_checklist
 from reporting.sentences.coverage import describe_coverage
 from reporting.sentences.other_sources import OtherSources, describe_other_sources
 from reporting.sentences.page import PageSentences, build_page_sentences
@@ -60,6 +61,8 @@ class PageModel:
     shared_words: str
     """What the names of all systems end with. Tables and charts leave it out."""
     sentences: PageSentences
+    checklist: Sequence[Task]
+    """What the rules leave to a reviewer."""
     node_scope: NodeScope | None
     """None without figures of nodes."""
     collected: Collected
@@ -143,6 +146,7 @@ def build_page_model(
         spread=spread,
         shared_words=shared_words,
         sentences=sentences,
+        checklist=build_checklist(named_rows, tables, link, bool(collected.local_label)),
         node_scope=node_scope,
         collected=collected,
         earlier=earlier,

@@ -17,6 +17,7 @@ RELEASED_ON = {
     "1.10.0": date(2026, 11, 28),
     "1.11.0": date(2026, 11, 29),
     "1.12.0": date(2026, 11, 29),
+    "1.13.0": date(2026, 11, 30),
 }
 """Every rule book so far with the day of its release, the present one last."""
 RELEASED = tuple(RELEASED_ON)

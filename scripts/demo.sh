@@ -11,7 +11,7 @@ mkdir -p "$submissions/keyring"
 # What both runs may take together, in s; the first one takes what it needs.
 most_s=60
 
-step() { printf '\n== %s\n' "$*"; }
+step() { printf '\n== %s\n' "$*" | fold -s -w 80; }
 
 step "Make a key for this demo alone, and a keyring that knows it"
 ssh-keygen -q -t ed25519 -N '' -C demo -f "$demo/key"
@@ -40,11 +40,9 @@ step "bench-report $submissions submissions"
 bench-report "$submissions" submissions --out "$demo/report.html"
 
 page=$(python -c 'import pathlib, sys; print(pathlib.Path(sys.argv[1]).resolve().as_uri())' "$demo/report.html")
-cat <<END
+fold -s -w 80 <<END
 
-Shown: eleven epochs under the protocol, at the throughput that a publication states for an H200. The evidence was signed, checked by
-       all rules, and reported beside the committed results. $smoke
-Not shown: a measurement. The H200 is simulated, so the run has the standing demo and is never compared. bench-submit doctor shows
-       what this machine can measure, docs/tutorial.md how to go on.
-The page: $page
+Shown: eleven epochs under the protocol, at the throughput that a publication states for an H200. The evidence was signed, checked by all rules, and reported beside the committed results. $smoke
+Not shown: a measurement. The H200 is simulated, so the run has the standing demo and is never compared. bench-submit doctor shows what this machine can measure, docs/tutorial.md how to go on.
 END
+echo "The page: $page"

@@ -1,4 +1,4 @@
-"""What a caller of the check keeps of a bundle, as bytes for the cache."""
+"""Records as bytes for the cache, of which only classes of the project are read."""
 
 import pickle
 from io import BytesIO
@@ -16,16 +16,23 @@ _OTHERS = frozenset(
         ("numpy", "ndarray"),
         ("numpy._core.multiarray", "_reconstruct"),
         ("numpy._core.multiarray", "scalar"),
+        ("checker.judging.judgement", "Judgement"),
     }
+)
+_PROTOCOL = 4
+"""With the next one, arrays could not be written to."""
+_DAMAGED = (
+    *(pickle.UnpicklingError, EOFError, AttributeError, ImportError, IndexError, KeyError),
+    *(TypeError, RecursionError, OverflowError, MemoryError),
 )
 
 
 def pack(kept: object) -> bytes:
     """The object as bytes; empty if `unpack_kept` would not read them."""
     try:
-        content = pickle.dumps(kept, pickle.HIGHEST_PROTOCOL)
+        content = pickle.dumps(kept, _PROTOCOL)
         unpack_kept(content)
-    except (pickle.PicklingError, ValueError, TypeError, RecursionError):
+    except (pickle.PicklingError, ValueError, TypeError, AttributeError, RecursionError):
         return b""
     return content
 
@@ -35,8 +42,18 @@ def unpack_kept(content: bytes) -> Any:
     objects. Raises ValueError for other content."""
     try:
         return _Reader(BytesIO(content)).load()
-    except (pickle.UnpicklingError, EOFError, AttributeError, ImportError, IndexError) as error:
+    except _DAMAGED as error:
         raise ValueError(f"{error}") from None
+
+
+def pack_plainly(kept: object) -> bytes:
+    """The object as bytes that are equal for equal objects: `pack` writes once what occurs twice,
+    which depends on what else has held the same text."""
+    content = BytesIO()
+    pickler = pickle.Pickler(content, _PROTOCOL)
+    pickler.fast = True
+    pickler.dump(kept)
+    return content.getvalue()
 
 
 class _Reader(pickle.Unpickler):

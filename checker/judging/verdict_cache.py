@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -29,7 +29,13 @@ from checker.command_line.user_cache import (
     read_entry,
     write_entry,
 )
-from checker.judging.judgement import Judgement, decode_judgement, encode_judgement
+from checker.judging.judgement import (
+    Judgement,
+    decode_judgement,
+    decode_summary,
+    encode_judgement,
+)
+from checker.judging.kept import pack_plainly
 from rules.bundle_format.files import Files, read_files
 from rules.bundle_format.records import EVIDENCE_FILES, KINDS_OF_BUNDLES, SIGNATURE_DIR
 from rules.copies import noise
@@ -132,11 +138,10 @@ class VerdictCache:
         )
         if has_passing_finding or reading.files.problems:
             return
-        try:
-            encoded = encode_judgement(judgement)
-        except (TypeError, ValueError, RecursionError):
-            return  # Values of a stranger that JSON does not take.
-        if reading.expected and encoded != reading.expected:
+        encoded = encode_judgement(judgement)
+        if not encoded:
+            return
+        if reading.expected and not _is_equal(judgement, reading.expected):
             raise CheckerError(
                 f"{bundle}: the cache has another verdict on the same files; remove "
                 f"{self.directory}, and report it"
@@ -219,6 +224,16 @@ def open_cache(warn: Callable[[str], object], keeper: str = "") -> VerdictCache 
     except (OSError, ValueError):
         pass
     return None
+
+
+def _is_equal(judgement: Judgement, encoded: bytes) -> bool:
+    """Whether a cache holds this judgement."""
+    try:
+        head, summary = decode_judgement(encoded)
+        cached = replace(head, summary=decode_summary(summary))
+    except (ValueError, TypeError):
+        return False
+    return pack_plainly(cached) == pack_plainly(judgement)
 
 
 def _read_salt(path: Path) -> int:

@@ -40,7 +40,7 @@ def run(run_request: RunRequest, out: Path) -> Outcome:
             plan = command.plan_run(run_request, out)
         if bundle := find_bundle(plan, out):
             command.print_line(f"{plan.job} was requeued and has this run already")
-            return command.run_pre_check(bundle, Console())
+            return command.conclude_run(bundle, Console(), run_request.is_verbose)
         if unfinished := find_unfinished(plan, out):
             command.print_line(f"{plan.job} was requeued and resumes {unfinished}")
             return command.resume(unfinished)

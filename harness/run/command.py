@@ -1,6 +1,8 @@
 """The steps of `bench-submit run`: plan, preflight, attempt and pre-check."""
 
+import json
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
@@ -26,11 +28,13 @@ from harness.run.export import RunExport, parse_target
 from harness.run.outcome import Outcome
 from harness.run.plan import SWEEP_SUFFIX, Plan, RunRequest
 from harness.run.planning import describe_job, find_implementation
-from harness.run.progress import View, announce
+from harness.run.progress import View, announce, fit_line
+from harness.run.result_lines import describe_results, summarize_results
 from harness.run.run_directory import RunEvents
 from harness.run.workers.launch import make_worker_environment
 from harness.simulation import server as simulator
 from harness.system import hash_source
+from rules.bundle_format.records import RESULT_FILE
 from rules.finding import Severity, format_count
 from rules.workloads import workloads
 
@@ -162,9 +166,9 @@ def summarize_failures(errors: Sequence[Exception], what: str) -> Exception:
     return type(errors[0])(f"the {what} cannot start: {count} failed")
 
 
-def print_line(text: str) -> None:
+def print_line(text: str, console: Console | None = None) -> None:
     """Print a line as it is, however wide the terminal is."""
-    Console().print(text, markup=False, highlight=False, soft_wrap=True)
+    (console or Console()).print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def carry_out(plan: Plan, directory: Path, cluster: Cluster | None = None) -> Outcome:
@@ -198,7 +202,7 @@ def carry_out(plan: Plan, directory: Path, cluster: Cluster | None = None) -> Ou
     # The run itself can be complete. Its bundle is judged before the error ends the command.
     except RestoreError:
         if plan.node == 0 and target.exists():
-            run_pre_check(target, console)
+            conclude_run(target, console, plan.is_verbose)
         raise
     # NFS may keep files that a process still has open. The bundle is complete all the same.
     shutil.rmtree(directory, ignore_errors=True)
@@ -207,26 +211,51 @@ def carry_out(plan: Plan, directory: Path, cluster: Cluster | None = None) -> Ou
             f"node 0 has the bundle: {plan.run_id}", markup=False, highlight=False, soft_wrap=True
         )
         return Outcome(True)
-    return run_pre_check(target, console)
+    return conclude_run(target, console, plan.is_verbose)
 
 
-def run_pre_check(target: Path, console: Console) -> Outcome:
-    """Judge the bundle by the rules of bench-check, and print findings and outcome."""
+def conclude_run(target: Path, console: Console, is_verbose: bool) -> Outcome:
+    """Print the figures of the run whose bundle is `target`, and judge it. With `is_verbose`, the
+    details of both come before the three lines."""
+    result = json.loads((target / RESULT_FILE).read_bytes())
+    if is_verbose:
+        for line in describe_results(result):
+            print_line(fit_line(line, console), console)
+    return run_pre_check(target, console, tuple(summarize_results(result)), is_verbose)
+
+
+def run_pre_check(
+    target: Path, console: Console, lines: Sequence[str] = (), is_verbose: bool = True
+) -> Outcome:
+    """Judge the bundle by the rules of bench-check. Print findings, `lines`, and the outcome;
+    without `is_verbose` no notes, only their number."""
     findings = judge(target, signed=False).findings
-    errors = sum(f.severity == Severity.ERROR for f in findings)
-    lines = [
-        f"{f.severity} {f.rule} {f.file} {f.pointer}: found {f.found}, expected "
-        f"{f.expected}. {f.message}"
-        for f in findings
-    ]
-    outcome = (
-        f"{errors} error(s); it would be refused"
-        if errors
-        else f"no errors; next: bench-submit sign {target} --key KEY --principal CENTER@DOMAIN"
+    for f in findings:
+        if is_verbose or f.severity != Severity.NOTE:
+            finding = f"{f.severity} {f.rule} {f.file} {f.pointer}: found {f.found}, expected"
+            print_line(fit_line(f"{finding} {f.expected}. {f.message}", console), console)
+    place = (f"bundle: {target}",) if is_verbose else ()
+    counts = Counter(f.severity for f in findings)
+    for line in (*place, *lines):
+        print_line(fit_line(line, console), console)
+    # It ends with a command to copy.
+    print_line(f"pre-check: {_describe_verdict(target, counts, is_verbose)}", console)
+    return Outcome(not counts[Severity.ERROR], (target,))
+
+
+def _describe_verdict(target: Path, counts: Mapping[Severity, int], is_verbose: bool) -> str:
+    """How many findings of each severity there are, and what to do next."""
+    others = "".join(
+        f", {format_count(counts[severity], severity)}"
+        for severity in (Severity.WARNING, Severity.NOTE)
+        if counts[severity]
     )
-    for line in (*lines, f"bundle: {target}", f"pre-check: {outcome}"):
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
-    return Outcome(not errors, (target,))
+    if counts[Severity.NOTE] and not is_verbose:
+        others += " (shown with --verbose)"
+    if errors := counts[Severity.ERROR]:
+        return f"{format_count(errors, 'error')}{others}; it would be refused: {target}"
+    next_step = f"bench-submit sign {target} --key KEY --principal CENTER@DOMAIN"
+    return f"no errors{others}; next: {next_step}"
 
 
 def _find_highest_batch(

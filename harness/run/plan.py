@@ -113,6 +113,8 @@ class RunRequest:
     """Whether the cores and the memory of the host are loaded too."""
     export: str | None = None
     """See `harness.run.export.parse_target`. None exports nothing."""
+    is_verbose: bool = False
+    """Whether the end of the run shows details (`--verbose`)."""
     original: Original | None = None
     """The run to reproduce; the other fields then repeat its configuration."""
 
@@ -226,6 +228,8 @@ class Plan:
     """The run that this one repeats. None if it is no reproduction."""
     export: str | None = None
     """See `harness.run.export.parse_target`. None exports nothing."""
+    is_verbose: bool = False
+    """Whether the end of the run shows details (`--verbose`)."""
     meters_file: str | None = None
     """The path of meters.toml. None without a node meter."""
     job: SlurmJob | None = None

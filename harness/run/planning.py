@@ -112,6 +112,7 @@ def make_plan(run_request: RunRequest, machine: Machine, system: Json, source_sh
         sweep=run_request.sweep,
         reproduces=run_request.original.reference if run_request.original else None,
         export=run_request.export and str(parse_target(run_request.export)),
+        is_verbose=run_request.is_verbose,
         job=describe_job(),
     )
     plan = replace(plan, standing=find_standing(plan, workload))

@@ -29,7 +29,7 @@ from harness.run.node_share import (
     list_trainings,
 )
 from harness.run.plan import Plan
-from harness.run.progress import View, describe_calibration, describe_results
+from harness.run.progress import View, describe_calibration
 from harness.run.run_directory import RunEvents, write_state
 from harness.run.workers.launch import make_node_readers, make_worker_environment, make_workers
 from harness.run.workers.load_generator import RequestTally
@@ -129,8 +129,6 @@ def run(
         except metrics.MetricsError as error:
             raise RunFailed(f"the run ended, but its figures cannot be computed: {error}") from None
         bundle.write(evidence, target)
-        for line in describe_results(evidence.result):
-            view.print_line(line)
         if cluster:
             cluster.send("bundle", {"run_id": plan.run_id})
     if cluster:

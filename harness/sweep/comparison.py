@@ -3,7 +3,6 @@ accelerators with one."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from statistics import fmean
 
 from rich.console import Console
 from rich.table import Table
@@ -11,6 +10,7 @@ from rich.table import Table
 from harness.sweep.axis import AS_FOUND, AXES, CAP, GPUS, Axis, Value
 from harness.sweep.hill import print_hills
 from harness.sweep.plan import Entry
+from harness.sweep.points import SettingRuns, make_node_points, make_points
 from rules.metrics.energy import MetricsError
 from rules.metrics.figures import Estimate
 from rules.metrics.sweeps.best_settings import SHOWN_EDS_K, BestSetting, find_best_settings
@@ -18,12 +18,8 @@ from rules.metrics.sweeps.gains import Comparison, compare
 from rules.metrics.sweeps.peaks import find_measured_peak, fit_quadratic_peak
 from rules.metrics.sweeps.points import (
     Point,
-    SweepRun,
-    average_settings,
     common_default_cap_w,
     find_reference,
-    is_cap_enforced,
-    make_point,
 )
 from rules.metrics.sweeps.scaling import compute_scaling
 from rules.metrics.uncertainty.propagation import Basis, excludes
@@ -31,8 +27,6 @@ from rules.workloads import pluralize_item
 
 NO_CAP = "none"
 """The text for a run whose meter reports no power limit."""
-SettingRuns = Mapping[Entry, Sequence[SweepRun]]
-"""The finished runs of a sweep by their setting: an entry whose place and repeat are 0."""
 GAINS: Mapping[str, Callable[[Comparison], Estimate]] = {
     "energy\ngain, %": lambda comparison: comparison.energy_gain_percent,
     "extra\ntime, %": lambda comparison: comparison.extra_time_percent,
@@ -64,13 +58,14 @@ def print_comparison(
     chart of their efficiency. If there is no reference, the reason is printed instead of the
     gains. `reference` is that of the sweep."""
     try:
-        points = _make_points(runs, ineffective_run_ids)
+        points = make_points(runs, ineffective_run_ids)
     except MetricsError as error:
         console.print(f"{title}: {error}")
         return
+    node_points = make_node_points(runs, ineffective_run_ids)
     try:
         if line := _describe_best(axes, points, item):
-            node_line = _describe_best_of_nodes(axes, points, runs, item)
+            node_line = _describe_best_of_nodes(axes, points, node_points, item)
             scope = " (accelerators alone)" if node_line else ""
             console.print(f"{title}{scope}: {line}")
             if node_line:
@@ -79,10 +74,22 @@ def print_comparison(
     except MetricsError as error:
         console.print(f"{title}: {error}")
     else:
-        console.print(f"{title}, against {reference_text}:")
-        _print_gains(axes, points, reference_point, item, console)
-        _print_best_settings(axes, points, reference_point, console)
+        scopes = {"": (points, reference_point)}
+        if of_nodes := node_points.get(_find_entry(points, reference_point)):
+            scopes = {
+                "accelerators alone, ": (points, reference_point),
+                "whole nodes, ": (node_points, of_nodes),
+            }
+        for scope, compared in scopes.items():
+            console.print(f"{title}, {scope}against {reference_text}:")
+            _print_gains(axes, *compared, item, console)
+            _print_best_settings(axes, *compared, console)
     print_hills(axes, points, title, item, console)
+
+
+def _find_entry(points: Mapping[Entry, Point], sought: Point) -> Entry:
+    # By identity: two settings may have equal figures.
+    return next(entry for entry, point in points.items() if point is sought)
 
 
 def _print_gains(
@@ -196,16 +203,15 @@ def _describe_best(axes: Sequence[Axis], points: Mapping[Entry, Point], item: st
 
 
 def _describe_best_of_nodes(
-    axes: Sequence[Axis], points: Mapping[Entry, Point], runs: SettingRuns, item: str
+    axes: Sequence[Axis],
+    points: Mapping[Entry, Point],
+    node_points: Mapping[Entry, Point],
+    item: str,
 ) -> str | None:
     """Describe the setting with the least energy of whole nodes in a sentence; None unless node
     meters measured every run of two settings."""
     candidates = list_candidates(axes, points)
-    joules = {
-        entry: fmean(run.node_joules_per_item or 0 for run in runs[entry])
-        for entry in candidates
-        if all(run.node_joules_per_item for run in runs[entry])
-    }
+    joules = {e: p.joules_per_item for e, p in node_points.items() if e in candidates}
     if len(joules) < 2:
         return None
     best = min(joules, key=joules.__getitem__)
@@ -293,7 +299,7 @@ def print_scaling(
     columns = [axis.column for axis in axes]
     table = make_table(*columns, "GPUs", "speed-up", "efficiency, %", "energy per item, ratio")
     try:
-        points = _make_points(runs, ineffective_run_ids)
+        points = make_points(runs, ineffective_run_ids)
         order = sorted(points, key=lambda entry: (sort_key(replace(entry, gpus=1)), entry.gpus))
         for entry in [entry for entry in order if entry.gpus > 1]:
             point, single = points[entry], points.get(replace(entry, gpus=1))
@@ -321,18 +327,6 @@ def print_scaling(
         console.print(table)
     else:
         console.print("scaling: no cap was run both on one GPU and on several; include 1 in --gpus")
-
-
-def _make_points(runs: SettingRuns, ineffective_run_ids: Collection[str]) -> dict[Entry, Point]:
-    """Return one point per setting, in the same order."""
-    points = [
-        [
-            replace(make_point(run), enforced=is_enforced(run, ineffective_run_ids))
-            for run in results
-        ]
-        for results in runs.values()
-    ]
-    return dict(zip(runs, average_settings(points), strict=True))
 
 
 def sort_key(entry: Entry) -> tuple[object, ...]:
@@ -368,9 +362,3 @@ def format_settings(
     if cells and is_kept is False:
         cells[place] = f"({cells[place]})"
     return cells
-
-
-def is_enforced(run: SweepRun, ineffective_run_ids: Collection[str]) -> bool | None:
-    """Return whether the cap of a run was enforced: False if it was not or had no effect, None if
-    that is not known."""
-    return False if run.run_id in ineffective_run_ids else is_cap_enforced(run.figures)

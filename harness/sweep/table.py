@@ -12,15 +12,14 @@ from rich.table import Table
 
 from harness.sweep.axis import AS_FOUND, AXES, CAP, GPUS, Axis
 from harness.sweep.comparison import (
-    SettingRuns,
     format_settings,
-    is_enforced,
     make_table,
     print_comparison,
     print_scaling,
     sort_key,
 )
 from harness.sweep.plan import Entry, Sweep
+from harness.sweep.points import SettingRuns, is_enforced
 from rules.bundle_format.records import Json
 from rules.metrics.figures import estimate_mean
 from rules.metrics.figures_json import sweep_run_from_json

@@ -141,6 +141,8 @@ def _make_styles(looks: Mapping[str, Look], legend_labels: Mapping[str, str]) ->
 
 
 _LEAST_TICKS = 3
+_MANY_DECADES = 3e4
+"""From this ratio of the ends of a logarithmic axis on, powers of ten are ticks enough."""
 
 
 def select_numbers(data: Data, *keys: str) -> list[float]:
@@ -201,7 +203,8 @@ def _list_log_ticks(low: float, high: float) -> list[float]:
     (`listLogTicks`)."""
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     # The values often span less than a decade, where powers of ten alone would give too few ticks.
-    ticks = [m * 10.0**d for d in decades for m in (1, 2, 3, 5, 7) if low <= m * 10.0**d <= high]
+    steps = (1,) if high / low > _MANY_DECADES else (1, 2, 3, 5, 7)
+    ticks = [m * 10.0**d for d in decades for m in steps if low <= m * 10.0**d <= high]
     if len(ticks) >= _LEAST_TICKS:
         return ticks
     unit = 10.0 ** math.floor(math.log10((high - low) / _LEAST_TICKS))

@@ -13,6 +13,7 @@ from rules.bundle_format.records import Json
 from rules.studies.figures import keep_sound
 from rules.studies.models import MODEL_CLASSES, UNKNOWN_CLASS
 from rules.studies.plausibility import THROUGHPUT_ABOVE_PEAK
+from rules.studies.publications import find_publication
 from rules.studies.results import BatchFigures, ModelResult, Setup
 
 _DIGITS = 4
@@ -85,6 +86,7 @@ def build_dataset(groups: Mapping[Setup, Sequence[ModelResult]]) -> Json:
             "tag": [model.tag for model in models],
             "size": [model.size for model in models],
             "class": [classes.index(model.model_class) for model in models],
+            "year": [_find_year(model) for model in models],
             "params": [_round(model.params) for model in models],
             "flops": [_round(model.flops) for model in models],
             "activations": [_round(model.activations) for model in models],
@@ -132,6 +134,11 @@ def _build_columns(
         for k, v in columns.items()
         if k in ("doubts", "mislabelled") or any(x is not None for x in v)
     }
+
+
+def _find_year(model: ModelResult) -> int | None:
+    publication = find_publication(model.architecture, model.tag, model.size)
+    return publication.year if publication else None
 
 
 def _round_all(batches: Sequence[BatchFigures], name: str) -> list[float | int | None]:

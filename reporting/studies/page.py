@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -34,11 +35,13 @@ from reporting.studies.labels import (
     identify_setup,
     label_setup,
 )
+from reporting.studies.paper_tables import build_figure_tables
 from reporting.studies.tables import build_setup_table, build_tables
 from reporting.study_record import NOT_COMPARED
 from rules import VERSION
 from rules.bundle_format.records import Json
 from rules.studies.figures import compute_setup_figures, compute_setup_front
+from rules.studies.metrics.comparisons import model_key
 from rules.studies.metrics.naive import choose_estimates
 from rules.studies.results import ModelResult, Setup
 
@@ -71,10 +74,14 @@ class StudyPage:
         results = [result for group in self.groups.values() for result in group]
         return len(results), sum(bool(list_doubts(result)) for result in results)
 
+    def build_figure_tables(self) -> Sequence[ReportTable]:
+        """The tables that only figures for papers are drawn from."""
+        return build_figure_tables(self.groups)
+
     @property
     def drawn_tables(self) -> list[ReportTable]:
         """The tables that have a chart without JavaScript."""
-        return [self.tables[name] for name in ("front",) if name in self.tables]
+        return [self.tables[name] for name in ("front", "ladder") if name in self.tables]
 
     @property
     def shown_at_first(self) -> list[int]:
@@ -82,6 +89,23 @@ class StudyPage:
         setups = list(self.groups)
         first = next((s for s in setups if s.provenance not in NOT_COMPARED), setups[0])
         return [setups.index(first)]
+
+    @property
+    def ratio_setups(self) -> Mapping[str, int]:
+        """The numbers of the setups whose energies the page compares model by model at first: the
+        two on one board with most models in common, or the first two."""
+        groups = list(self.groups.items())
+        common = {
+            (over, under): len({model_key(r) for r in results} & {model_key(r) for r in others})
+            for (over, (setup, results)), (under, (other, others)) in combinations(
+                enumerate(groups), 2
+            )
+            if setup.board == other.board and setup.provenance == other.provenance
+        }
+        over, under = max(
+            common, key=lambda pair: common[pair], default=(0, min(1, len(groups) - 1))
+        )
+        return {"over": over, "under": under}
 
 
 def build_study_page(collected: Collected, main_page: Path) -> StudyPage:
@@ -135,7 +159,9 @@ def render_study_page(page: StudyPage, main_page: Path, now: datetime, drawing: 
     Raises ChartError without the extra `report`.
     """
     result_count, doubtful_count = page.count_results()
-    script = read_page_script(*PLOT_PARTS, "study/data.js", "study/panels.js")
+    script = read_page_script(
+        *PLOT_PARTS, "study/data.js", "study/comparisons.js", "study/panels.js"
+    )
     tables = list(page.tables.values())
     about = describe_studies(page, now)
     template = make_environment().get_template("study/study.html")
@@ -150,6 +176,8 @@ def render_study_page(page: StudyPage, main_page: Path, now: datetime, drawing: 
         setup_labels=[label_setup(setup) for setup in page.groups],
         class_names=[CLASS_NAMES[name] for name in about["study"]["classes"]],
         image_sets=about["study"]["image_sets"],
+        setup_ids=[identify_setup(setup) for setup in page.groups],
+        ratio_setups=page.ratio_setups,
         shown_at_first=page.shown_at_first,
         goal_pct=GOAL_PCT,
         answers=[

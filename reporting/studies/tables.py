@@ -8,6 +8,7 @@ from reporting.report_table import Column, ReportTable
 from reporting.sections.cells import BundleLink, Cells, describe_evidence
 from reporting.studies.dataset import list_doubts
 from reporting.studies.labels import CLASS_NAMES, find_setup_look, label_setup
+from reporting.studies.paper_tables import build_ladder_table, build_year_table
 from reporting.study_record import (
     NOT_COMPARED,
     SIMULATED,
@@ -48,6 +49,8 @@ def build_tables(
         _build_pixel_table(figures),
         _build_naive_table(figures),
         _build_batch_table(figures),
+        build_ladder_table(groups),
+        build_year_table(groups),
         _build_pair_table(groups),
     )
     return {table.id.removeprefix(f"{_ID}-"): table for table in tables if table.rows}

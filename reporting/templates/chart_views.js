@@ -38,7 +38,8 @@
   // Round numbers between the ends of a logarithmic axis, as _list_log_ticks in reporting/charts/style.py.
   function listLogTicks(low, high) {
     const ticks = [];
-    for (let d = Math.floor(Math.log10(low)); d <= Math.ceil(Math.log10(high)); d++) ticks.push(...[1, 2, 3, 5, 7].map((m) => m * 10 ** d).filter((tick) => tick >= low && tick <= high));
+    const steps = high / low > 3e4 ? [1] : [1, 2, 3, 5, 7];
+    for (let d = Math.floor(Math.log10(low)); d <= Math.ceil(Math.log10(high)); d++) ticks.push(...steps.map((m) => m * 10 ** d).filter((tick) => tick >= low && tick <= high));
     if (ticks.length >= 3) return ticks;
     const unit = 10 ** Math.floor(Math.log10((high - low) / 3));
     const step = Math.max(...[1, 2, 5].map((m) => m * unit).filter((size) => size * 3 <= high - low));

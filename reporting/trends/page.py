@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from reporting.charts.drawing import Drawing
 from reporting.charts.encoding import Look, find_look, name_family
 from reporting.collect import Collected
 from reporting.html.document import (
@@ -22,14 +23,16 @@ from reporting.page_data import compress_tables
 from reporting.paper import cite, keep_web_address
 from reporting.report_table import ReportTable
 from reporting.sections.cells import pluralize
+from reporting.trends.figure_tables import build_figure_tables
 from reporting.trends.own import OwnBoard, OwnModel, list_own_boards, list_own_models
 from reporting.trends.tables import build_tables
 from rules import VERSION
 from rules.boards import BOARDS
 from rules.bundle_format.records import Json
 from rules.studies.metrics.naive import estimate_by_board
-from rules.studies.trends.estimators import HUMAN_POWER_W
+from rules.studies.trends.estimators import HUMAN_EXTERNAL_POWER_W, HUMAN_POWER_W
 from rules.studies.trends.figures import TrendFigures, compute_trends
+from rules.studies.trends.later import list_later_boards, list_later_models
 from rules.studies.trends.records import TrendsStudy, VisionModel
 from rules.studies.trends.regressions import START, count_years
 
@@ -52,6 +55,16 @@ class TrendsPage:
     """Whether a page of studies lies beside the page."""
     local_label: str
     """See `Collected.local_label`."""
+
+    @property
+    def drawn_tables(self) -> list[ReportTable]:
+        """The tables whose charts the page shows without JavaScript too."""
+        names = ("checks", "speedups", "edge")
+        return [self.tables[name] for name in names if name in self.tables]
+
+    def build_figure_tables(self) -> Sequence[ReportTable]:
+        """The tables that only figures for papers are drawn from."""
+        return build_figure_tables(self.study, self.figures)
 
     def describe(self) -> str:
         """Such as `10 regressions, 21 measured runs`."""
@@ -90,9 +103,13 @@ def describe_trends(page: TrendsPage, now: datetime) -> Json:
         ],
         "front": [[m.model, m.gflops, m.accuracy_pct] for m in figures.front],
         "human_power_w": HUMAN_POWER_W,
+        "human_external_power_w": _round(HUMAN_EXTERNAL_POWER_W),
         "estimators": list(_list_estimators()),
         "boards": list(_describe_published_boards(page)),
         "models": list(_describe_models(page)),
+        "peaks": list(_describe_peaks(page)),
+        "later_boards": list(_describe_later_boards()),
+        "later_models": list(_describe_later_models()),
         "own_boards": [
             {
                 "name": board.line,
@@ -179,11 +196,56 @@ def _describe_models(page: TrendsPage) -> Sequence[Json]:
                 "date": model.released.isoformat(),
                 "year": _to_year(model.released),
                 "gflops": model.gflops,
+                "params": model.params_m,
+                "score": (
+                    model.accuracy_pct if isinstance(model, VisionModel) else model.glue_score
+                ),
+                "extra": isinstance(model, VisionModel) and model.extra_data != "No",
                 "best": id(model) in best,
                 "status": model.status,
             }
         )
     return models
+
+
+def _describe_peaks(page: TrendsPage) -> Iterator[Json]:
+    """The rows of Table J.8."""
+    for board in page.study.boards:
+        if board.table == "J.8":
+            yield {
+                "name": board.board,
+                "precision": board.precision,
+                "date": board.launched.isoformat(),
+                "year": _to_year(board.launched),
+                "gflops_per_w": board.gflops_per_w,
+                "status": board.status,
+            }
+
+
+def _describe_later_boards() -> Iterator[Json]:
+    for later in list_later_boards():
+        look = Look(name_family(later.board.id), "", "published")
+        yield {
+            "name": later.board.id,
+            "precision": later.precision,
+            "date": later.launch.released.isoformat(),
+            "year": _to_year(later.launch.released),
+            "gflops_per_w": _round(later.gflops_per_w),
+            "colour": look.colour,
+        }
+
+
+def _describe_later_models() -> Iterator[Json]:
+    for later in list_later_models():
+        yield {
+            "name": later.name,
+            "domain": "CV",
+            "date": f"{later.released:%Y-%m}",
+            "year": _to_year(later.released),
+            "gflops": _round(later.model.flops / 1e9),
+            "params": _round(later.model.params / 1e6),
+            "score": later.accuracy_pct,
+        }
 
 
 def _to_year(when: date) -> float:
@@ -195,9 +257,12 @@ def _round(value: float) -> float:
     return float(f"{value:.{_DIGITS}g}")
 
 
-def render_trends_page(page: TrendsPage, main_page: Path, now: datetime) -> str:
-    """Render the HTML of the page beside `main_page`."""
-    script = read_page_script(*PLOT_PARTS, "trends/panels.js")
+def render_trends_page(page: TrendsPage, main_page: Path, now: datetime, drawing: Drawing) -> str:
+    """Render the HTML of the page beside `main_page`, of which `drawing` has started the charts.
+
+    Raises ChartError without the extra `report`.
+    """
+    script = read_page_script(*PLOT_PARTS, "trends/panels.js", "trends/axes.js")
     about = describe_trends(page, now)
     template = make_environment().get_template("trends/trends.html")
     return template.render(
@@ -214,6 +279,8 @@ def render_trends_page(page: TrendsPage, main_page: Path, now: datetime) -> str:
         url=keep_web_address(page.study.url),
         notes=page.study.notes,
         human_power_w=HUMAN_POWER_W,
+        human_external_power_w=HUMAN_EXTERNAL_POWER_W,
+        all_drawn=[c for cs in drawing.wait_for(page.drawn_tables).values() for c in cs],
         main_page=quote(main_page.name),
         study_page=quote(name_study_page(main_page).name) if page.has_studies else None,
         now=now,

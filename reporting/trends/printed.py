@@ -1,7 +1,8 @@
-"""Tables of the page of trends that show what the publication prints, and nothing computed."""
+"""Tables of the page of trends that show what the publication prints, and what follows from it."""
 
 from reporting.report_table import Column, ReportTable
 from reporting.sections.cells import Cells
+from rules.studies.trends.derived import ALEXNET, compute_mean_speedups, select_within_alexnet
 from rules.studies.trends.records import TrendsStudy
 
 
@@ -53,3 +54,49 @@ def build_edge_table(study: TrendsStudy) -> ReportTable:
         notes = [text for text in (row["note"], figure.note) if text]
         row["note"] = "; ".join(map(str, notes)) or None
     return ReportTable("trends-edge", "Published small devices", columns, tuple(rows.values()))
+
+
+def build_speedup_means(study: TrendsStudy) -> ReportTable:
+    """Table F.4, the means of Table E.3."""
+    columns = (
+        Column("task", "task"),
+        Column("board", "board"),
+        Column("precision", "precision"),
+        Column("n", "models", form="count"),
+        Column("speedup", "mean speed-up", form="number", digits=3, about="arithmetic, over FP32"),
+        Column("implied", "implied by Table J.9", form="number", digits=3),
+    )
+    rows = tuple(dict(vars(mean)) for mean in compute_mean_speedups(study))
+    about = (
+        "Table F.4 is an image in the text at hand. These are the means of Table E.3, beside the "
+        "rate of Table J.9 over that of FP32 on the same kind of board, or on V100 for A100."
+    )
+    return ReportTable("trends-speedup-means", "Mean speed-ups", columns, rows, about)
+
+
+def build_alexnet_table(study: TrendsStudy) -> ReportTable:
+    """What Table 1 shows, by a rule of this project."""
+    columns = (
+        Column("model", "model"),
+        Column("released", "released", form="date"),
+        Column("accuracy_pct", "top-1 accuracy", "%", "number"),
+        Column("gflops", "FLOPs", "GFLOP", "number"),
+        Column("params_m", "parameters", "millions", "number"),
+        Column("extra_data", "further training data"),
+    )
+    rows = tuple(
+        {
+            **{key: getattr(model, key) for key in ("model", "accuracy_pct", "gflops")},
+            "params_m": model.params_m,
+            "released": model.released.isoformat() if model.released else None,
+            "extra_data": model.extra_data,
+        }
+        for model in select_within_alexnet(study.vision_models)
+    )
+    about = (
+        f"As Table 1 of the publication: accuracy at about the FLOPs of {ALEXNET}. wattmark chose "
+        f"the rows: models with at most the FLOPs of {ALEXNET} that were more accurate than all "
+        "such models before."
+    )
+    title = f"Accuracy within the FLOPs of {ALEXNET}"
+    return ReportTable("trends-alexnet", title, columns, rows, about)

@@ -4,8 +4,14 @@ from collections.abc import Mapping, Sequence
 
 from reporting.report_table import Column, ReportTable
 from reporting.sections.cells import BundleLink, Cells
+from reporting.trends.later import build_later_board_table, build_later_model_table
 from reporting.trends.own import OwnBoard, OwnModel
-from reporting.trends.printed import build_edge_table, build_speedup_table
+from reporting.trends.printed import (
+    build_alexnet_table,
+    build_edge_table,
+    build_speedup_means,
+    build_speedup_table,
+)
 from rules.studies.metrics.fits import Coefficient
 from rules.studies.trends.checks import recompute_checks
 from rules.studies.trends.estimators import TrendEstimate
@@ -30,7 +36,11 @@ def build_tables(
         "models": _build_model_table(study, figures),
         "boards": _build_board_table(study),
         "checks": _build_check_table(study, figures),
+        "later_boards": build_later_board_table(figures),
+        "later_models": build_later_model_table(figures),
+        "alexnet": build_alexnet_table(study),
         "speedups": build_speedup_table(study),
+        "speedup_means": build_speedup_means(study),
         "edge": build_edge_table(study),
     }
     return {name: table for name, table in tables.items() if table.rows}
@@ -177,6 +187,7 @@ def _build_model_table(study: TrendsStudy, figures: TrendFigures) -> ReportTable
         Column("joules", "trend estimate", "J", "number", about="at the release of the model"),
         Column("params_m", "parameters", "millions", "number"),
         Column("accuracy_pct", "top-1 accuracy", "%", "number"),
+        Column("glue_score", "GLUE score", form="number"),
         Column("tokens", "input", "tokens", "count"),
         Column("best", "best of its year, or record"),
         Column("status", "transcription"),
@@ -197,6 +208,7 @@ def _build_model_table(study: TrendsStudy, figures: TrendFigures) -> ReportTable
                 "joules": dated_model.joules if dated_model else None,
                 "params_m": model.params_m,
                 "accuracy_pct": model.accuracy_pct if isinstance(model, VisionModel) else None,
+                "glue_score": model.glue_score if isinstance(model, LanguageModel) else None,
                 "tokens": model.input_tokens if isinstance(model, LanguageModel) else None,
                 "best": True if id(model) in best else None,
                 "status": model.status,

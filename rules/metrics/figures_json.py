@@ -8,7 +8,7 @@ from rules.bundle_format.records import Json
 from rules.declarations.run import RunDeclaration
 from rules.json_record import from_json, to_json
 from rules.metrics.energy import MetricsError
-from rules.metrics.figures import FIGURES, IdleFigures, RunFigures
+from rules.metrics.figures import FIGURES, Estimate, IdleFigures, RunFigures
 from rules.metrics.sweeps.points import SweepRun
 from rules.protocol import PROTOCOLS
 
@@ -62,13 +62,19 @@ def sweep_run_from_json(result: Json) -> SweepRun:
     """What a comparison with other runs needs of a result.json. Raises MetricsError as
     `figures_from_json` does."""
     run = RunDeclaration.from_document(result)
+    node = result.get("node") or {}
+    joules_per_item, mean_power_w = (
+        from_json(Estimate, node[name], is_validated=True) if node.get(name) else None
+        for name in ("joules_per_item", "mean_power_w")
+    )
     return SweepRun(
         run_id=run.run_id,
         cap_w=run.power.cap_w,
         default_caps_w=run.default_caps_w,
         max_peak_share=PROTOCOLS[run.protocol].max_peak_share,
         figures=figures_from_json(result),
-        node_joules_per_item=((result.get("node") or {}).get("joules_per_item") or {}).get("mean"),
+        node_joules_per_item=joules_per_item,
+        node_mean_power_w=mean_power_w,
     )
 
 

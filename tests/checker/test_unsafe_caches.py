@@ -2,9 +2,11 @@
 verdict."""
 
 import os
+import pickle
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
+from subprocess import Popen
 
 import pytest
 from conftest import Submissions
@@ -59,12 +61,12 @@ def test_what_another_user_owns_is_not_read(
         lambda content: b"",
         lambda content: content[: len(content) // 2],
         lambda content: content[:-9] + bytes([content[-9] ^ 1]) + content[-8:],
-        lambda content: content.replace(b'"standing"', b'"standinG"'),
+        lambda content: content.replace(b"standing", b"standinG"),
         lambda content: _with_hash(b'{"stamp":[],"hashes":{}}\n' + b"\xff" * 20),
         lambda content: _with_hash(b"[]\n" + content),
-        lambda content: _with_hash(_HEADER + _framed(_framed(b'{"Popen":["ls"]}'))),
-        lambda content: _with_hash(_HEADER + _framed(_framed(b'{"Path":["x"]}'))),
-        lambda content: _with_hash(_HEADER + _framed(_framed(b"[" * 100_000))),
+        lambda content: _with_hash(_HEADER + _framed(pickle.dumps(Popen))),
+        lambda content: _with_hash(_HEADER + _framed(pickle.dumps(Path("x")))),
+        lambda content: _with_hash(_HEADER + _framed(b"(" * 100_000)),
     ],
     ids=["empty", "cut", "bit", "text", "no JSON", "no header", "class", "other class", "deep"],
 )
@@ -92,7 +94,7 @@ def test_a_summary_that_cannot_be_read_ends_the_check(
     judge_all([submissions.root], cache=cache)
     header, _, encoded = cache._locate(bundle).read_bytes()[32:].partition(b"\n")
     _, summary = decode_judgement(encoded)
-    other = encoded.removesuffix(summary) + _framed(b'{"Popen":["ls"]}')
+    other = encoded.removesuffix(summary) + pickle.dumps(Popen)
     cache._locate(bundle).write_bytes(_with_hash(header + b"\n" + other))
     result = run_bench_check(submissions.root)
     assert (result.exit_code, result.stdout) == (3, "")
@@ -103,8 +105,8 @@ def _with_hash(content: bytes) -> bytes:
     return sha256(content).digest() + content
 
 
-def _framed(text: bytes) -> bytes:
-    return len(text).to_bytes(8, "little") + text
+def _framed(head: bytes) -> bytes:
+    return len(head).to_bytes(8, "little") + head
 
 
 def test_a_damaged_salt_means_no_cache(cache: VerdictCache, submissions: Submissions) -> None:

@@ -167,6 +167,10 @@ def test_full_disk_is_named_with_its_free_space_and_a_remedy(tmp_path: Path) -> 
         f"{tmp_path}/run/samples.csv: cannot be written: No space left on device"
     )
     assert re.search(r"\(\d+\.\d MB free\); make room, or choose another directory$", text)
+    # Python's own errors may have a text in place of a number.
+    assert describe_unwritable(OSError("handle is closed"), Path("page.html")) == (
+        "page.html: cannot be written: handle is closed"
+    )
 
 
 @pytest.mark.parametrize("arguments", [["submissions"], ["rules"]])

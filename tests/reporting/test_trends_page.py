@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from support.report.drawing import open_drawing_here
 from support.report.html import Tree, list_table_ids, read_lines
 from support.report.result_rows import make_run_row
 from support.rules.model_results import in_setup, make_result
@@ -65,7 +66,7 @@ def test_own_boards_have_their_sustained_efficiency_at_the_launch() -> None:
 
 
 def test_own_board_without_a_launch_is_in_the_table_and_not_in_the_plot() -> None:
-    rows = [make_own_row(4.0), make_own_row(5.0, model="MI355X")]
+    rows = [make_own_row(4.0), make_own_row(5.0, model="L40S")]
     collected = Collected(rows, [], [], [], [], trends=read_trends_study(TRENDS))
     page = build_trends_page(collected, Path("report.html"))
     assert page is not None
@@ -123,7 +124,9 @@ def test_page_and_json_have_the_figures_of_the_rules() -> None:
     assert (board["gflops_per_w"], board["trend"]) == (500, pytest.approx(trend))
     inferred = [m for m in document["models"] if m["status"] == "inferred"]
     assert len(inferred) == 2 and len(document["models"]) == 91 + 19
-    html = render_trends_page(page, Path("report.html"), NOW)
+    with open_drawing_here() as drawing:
+        drawing.start(page.drawn_tables)
+        html = render_trends_page(page, Path("report.html"), NOW, drawing)
     tree = Tree(html).open[0]
     assert {t.id for t in page.tables.values()} == set(list_table_ids(tree))
     # What was measured here has the hue of its board, as on the main page.

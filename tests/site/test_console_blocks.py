@@ -4,7 +4,6 @@ describes the marks of blocks that another test executes."""
 
 import gzip
 import io
-import json
 import os
 import re
 import signal
@@ -36,8 +35,7 @@ from support.console.clone import make_clone
 from support.console.preparations import PREPARATIONS
 
 from checker.command_line.config import CONFIG_FILE, SITE_VARIABLE
-from harness.run.command import run_pre_check
-from harness.run.progress import describe_results
+from harness.run.command import conclude_run
 
 LIMIT_S = 300
 EXECUTED = [
@@ -191,15 +189,14 @@ def test_blocks_of_the_page_do_what_it_shows(page: Path, shell: Shell) -> None:
 def test_output_is_that_of_the_run_in_the_bundle(
     block: Block, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The page shows lines of the log, the figures of result.json and the pre-check."""
+    """The page shows lines of the log, the three lines of the end."""
     monkeypatch.chdir(ROOT)
     assert block.detail
     bundle = Path(block.detail)
     with gzip.open(bundle / "log.txt.gz", "rt") as log:
         printed = [line.rstrip("\n").partition(" ")[2] for line in log]
-    printed += describe_results(json.loads((bundle / "result.json").read_text()))
     output = io.StringIO()
-    run_pre_check(bundle, Console(file=output))
+    conclude_run(bundle, Console(file=output), is_verbose=False)
     printed += output.getvalue().splitlines()
     (step,) = block.list_steps()
     assert step.lines

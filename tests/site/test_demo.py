@@ -42,8 +42,10 @@ def run_demo(clone: Path) -> list[str]:
 def test_demo_shows_a_plausible_run_and_real_code_and_ends_with_the_page(clone: Path) -> None:
     lines = run_demo(clone)
     full, smoke = (lines.index(line) for line in lines if line.startswith("== bench-submit run"))
-    (figures,) = [line for line in lines[full:smoke] if " J/image" in line]
-    rate, power = map(float, re.findall(r"([\d.]+) (?:images/s|W)", figures))
+    end = [line for line in lines[full:smoke] if line][-3:]
+    assert [line.partition(":")[0] for line in end] == ["throughput", "energy", "pre-check"]
+    rate = float(re.findall(r"([\d.]+) images/s", end[0])[0])
+    power = float(re.findall(r"mean power ([\d.]+) W", end[1])[0])
     assert 2000 < rate < 2300 and 680 < power < 710
     assert not [line for line in lines if "MFU" in line or "unused boards" in line]
     # What a CPU computes beside simulated boards has no energy, no interval and no idle power.
@@ -66,5 +68,5 @@ def test_demo_goes_on_where_real_code_does_not_run(clone: Path) -> None:
     program.write_text(f'#!/bin/sh\ncase "$*" in *--smoke*) exit 5;; esac\nexec "{real}" "$@"\n')
     program.chmod(0o755)
     lines = run_demo(clone)
-    assert [line for line in lines if "failed, or did not end within 600 s" in line]
+    assert "failed, or did not end within 600 s" in "".join(lines)
     assert lines[-1].startswith("The page: file://")

@@ -13,6 +13,9 @@ ROOT = Path(__file__).parents[2]
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 MODULES = {
     "vision": "torch torchvision timm",
+    "diffusion": "torch diffusers transformers",
+    "litgpt": "torch litgpt",
+    "sglang": "torch sglang",
     "nvidia": "pynvml",
     "amd": "amdsmi",
     "meters": "gufo.snmp pyvisa_py yaml",
@@ -23,18 +26,20 @@ MODULES = {
     "docs": "mkdocstrings zensical",
 }
 LEFT_OUT = {
-    "diffusion": "`make test-diffusion` installs it into an environment of its own",
-    "litgpt": "`make test-litgpt` installs it into an environment of its own",
-    "sglang": "pins a CUDA build of torch, and kernels of gigabytes that no CPU runs",
     "dev": "is the environment of these tests",
     "site": "is the environment of these tests",
 }
-PINS = ROOT / "constraints/vision-cpu.txt"
+STACKS = ("vision", "diffusion", "litgpt", "sglang")
+WITHOUT_DEPENDENCIES = {"sglang": "sglang==0.5.15.post1"}
+"""What pins a CUDA build of torch, and kernels of gigabytes that no CPU runs: it goes in alone,
+beside what its file in constraints/ lists, as in the Makefile."""
 IMPORTS = {
     # It loads a library of ROCm.
     "amdsmi": "import importlib.util as util; assert util.find_spec('amdsmi')",
     # An index may have torchvision for CUDA only, which a CPU build of torch does not load.
     "torchvision": "import importlib.util as util; assert util.find_spec('torchvision')",
+    # It imports torchvision; tests/stacks/test_sglang.py runs its server.
+    "sglang": "import importlib.util as util; assert util.find_spec('sglang')",
     "timm": "from reference.torchvision_shim import import_timm; import_timm()",
 }
 """How a module is looked for that is not simply imported."""
@@ -66,6 +71,25 @@ def run_pip(python: Path, *arguments: str | Path) -> None:
     assert process.returncode == 0, process.stderr
 
 
+def list_unmet(python: Path, extra: str) -> list[str]:
+    """What the extra of the installed wheel asks for, and this environment does not have."""
+    code = (
+        "import sys\n"
+        "from importlib import metadata\n"
+        "from pip._vendor.packaging.requirements import Requirement\n"
+        "found = metadata.distributions()\n"
+        "versions = {d.name.lower().replace('_', '-'): d.version for d in found}\n"
+        "for r in map(Requirement, metadata.requires('wattmark')):\n"
+        "    if r.marker is None or r.marker.evaluate({'extra': sys.argv[1]}):\n"
+        "        version = versions.get(r.name.lower().replace('_', '-'))\n"
+        "        if version is None or not r.specifier.contains(version, True):\n"
+        "            print(r)\n"
+    )
+    process = run_python(python, "-c", code, extra)
+    assert process.returncode == 0, process.stderr
+    return process.stdout.splitlines()
+
+
 def test_every_extra_is_tested_or_left_out_for_a_reason() -> None:
     assert set(EXTRAS) == {*MODULES, *LEFT_OUT}
 
@@ -74,7 +98,13 @@ def test_every_extra_is_tested_or_left_out_for_a_reason() -> None:
 def test_extra_is_installed_from_the_wheel(wheel: Path, tmp_path: Path, extra: str) -> None:
     assert run_python(Path(sys.executable), "-m", "venv", tmp_path / "venv").returncode == 0
     python = tmp_path / "venv/bin/python"
-    run_pip(python, "install", "--no-compile", "--constraint", PINS, f"{wheel}[{extra}]")
+    pins = ROOT / f"constraints/{extra if extra in STACKS else 'vision'}-cpu.txt"
+    if extra in WITHOUT_DEPENDENCIES:
+        run_pip(python, "install", "--no-compile", "--requirement", pins, wheel)
+        run_pip(python, "install", "--no-compile", "--no-deps", WITHOUT_DEPENDENCIES[extra])
+    else:
+        run_pip(python, "install", "--no-compile", "--constraint", pins, f"{wheel}[{extra}]")
+    assert list_unmet(python, extra) == []
     for module in MODULES[extra].split():
         process = run_python(python, "-c", IMPORTS.get(module, f"import {module}"))
         assert process.returncode == 0, process.stderr

@@ -18,9 +18,11 @@ from reporting.sections.cells import (
 )
 from reporting.sections.section import Section
 from reporting.sections.sweeps.caps import CapSweep, find_sweeps
+from reporting.sections.sweeps.gains import list_not_told_apart
 from rules.declarations.system import MeterDeclaration
 from rules.metrics.node.figures import NodeHeadline
-from rules.metrics.sweeps.gains import compare
+from rules.metrics.sweeps.best_settings import Metric
+from rules.metrics.sweeps.gains import Comparison, compare
 from rules.metrics.sweeps.points import Point, combine
 from rules.metrics.uncertainty.propagation import estimate_spread_within_run
 from rules.workloads import Workload
@@ -138,6 +140,20 @@ def _describe_meter(meter: MeterDeclaration) -> str:
     return f"{name}, {meter.location}, {meter.current.upper()}{accuracy}"
 
 
+_GAINS = {
+    "energy_gain_percent": ("energy gain", "%", Metric("energy")),
+    "gain_minus_extra_time_points": (
+        "gain \u2212 extra time",
+        "points",
+        Metric("gain minus extra time"),
+    ),
+    "edp_gain_percent": ("EDP gain", "%", Metric("EDP")),
+    "eds_gain_k15_percent": ("EDS gain, k = 1.5", "%", Metric("EDS", 1.5)),
+    "eds_gain_k2_percent": ("EDS gain, k = 2", "%", Metric("EDS", 2.0)),
+}
+"""Title, unit and metric of each gain, by its key."""
+
+
 def build_node_gain_table(
     workload: Workload, cap_sweeps: Sequence[CapSweep], id: str, title: str
 ) -> ReportTable | None:
@@ -148,22 +164,11 @@ def build_node_gain_table(
         quantity("cap_w"),
         quantity("node_joules_per_item", unit=f"J/{workload.item}", interval=False),
         *(
-            Column(key, title, unit, "signed", interval=True)
-            for key, title, unit in (
-                ("node_energy_gain_percent", "node energy gain", "%"),
-                ("energy_gain_percent", "energy gain of the accelerators", "%"),
-                (
-                    "node_gain_minus_extra_time_points",
-                    "node gain \u2212 extra time",
-                    "points",
-                ),
-                (
-                    "gain_minus_extra_time_points",
-                    "gain \u2212 extra time of the accelerators",
-                    "points",
-                ),
-            )
+            Column(f"{prefix}{key}", head.format(title), unit, "signed", interval=True)
+            for key, (title, unit, _) in _GAINS.items()
+            for prefix, head in (("node_", "node {}"), ("", "{} of the accelerators"))
         ),
+        Column("not_told_apart", "node gains not told from the default cap"),
         *(column for column in FACET_COLUMNS if column.key not in ("cap_w", "scope")),
     )
     cells = [row for sweep in cap_sweeps for row in _make_node_gain_cells(sweep)]
@@ -197,15 +202,19 @@ def _make_node_gain_cells(sweep: CapSweep) -> Iterator[Cells]:
             **facets[point.cap_w],
             "line": sweep.name,
             "node_joules_per_item": point.joules_per_item,
-            **make_estimate_cells("node_energy_gain_percent", of_node.energy_gain_percent),
-            **make_estimate_cells("energy_gain_percent", of_boards.energy_gain_percent),
-            **make_estimate_cells(
-                "node_gain_minus_extra_time_points", of_node.gain_minus_extra_time_points
-            ),
-            **make_estimate_cells(
-                "gain_minus_extra_time_points", of_boards.gain_minus_extra_time_points
-            ),
+            **_make_gain_cells("node_", of_node),
+            **_make_gain_cells("", of_boards),
+            "not_told_apart": None
+            if of_node.energy_gain_percent.ci95 is None
+            else ", ".join(list_not_told_apart(of_node)) or "none",
         }
+
+
+def _make_gain_cells(prefix: str, comparison: Comparison) -> Cells:
+    cells: Cells = {}
+    for key, (_, _, metric) in _GAINS.items():
+        cells |= make_estimate_cells(f"{prefix}{key}", metric.select_gain(comparison))
+    return cells
 
 
 def _make_node_point(row: ResultRow) -> Point | None:

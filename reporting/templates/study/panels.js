@@ -60,7 +60,9 @@
   const plot = (id, height) => createPlot(id, { height, describe, columns: [...rowColumns, ...sizeColumns, doubtColumn], point: markBar, pick: pickModel });
   const plots = {
     front: plot("study-scatter", 460), size: plot("study-size"), input: plot("study-input-energy"), inputAccuracy: plot("study-input-accuracy"), naive: plot("study-naive"),
-    batch: plot("study-batch"), cap: plot("study-cap"), latency: plot("study-latency"),
+    batch: plot("study-batch"), cap: plot("study-cap"), latency: plot("study-latency"), rate: plot("study-batch-rate"), watts: plot("study-batch-power"),
+    power: plot("study-power", 420), years: plot("study-years", 420),
+    ratio: setups.length > 1 && createPlot("study-ratio", { height: 360, describe: describePair, columns: pairColumns, pick: ({ over }) => pickModel(over) }),
   };
   const energyAxis = { title: "energy, mJ per image", log: true };
 
@@ -87,6 +89,9 @@
     drawSizes();
     drawInputSizes();
     drawNaive();
+    drawPower(choice);
+    drawYears(choice);
+    if (plots.ratio) drawRatios();
     drawModel();
     drawLegend(choice);
     Object.assign(window.wattmark, { selection, capCurve, centres: () => findCentres(selection.shown) });
@@ -288,6 +293,8 @@
     const energy = (step) => milli(step.joules);
     const batchAxis = { title: "batch, images", log: true };
     draw(plots.batch, batchAxis, energyAxis, (step) => step.batch, energy);
+    draw(plots.rate, batchAxis, { title: "images/s", log: true }, (step) => step.batch, (step) => step.imagesPerS);
+    draw(plots.watts, batchAxis, { title: "power, W", zero: true }, (step) => step.batch, (step) => step.watts);
     draw(plots.latency, batchAxis, { title: "latency of a batch, ms", log: true }, (step) => step.batch, (step) => milli(step.latencyS ?? NaN));
     const fastest = Math.max(...points.map((step) => step.imagesPerS), 1);
     const caps = [...new Set(rows.map((row) => setups[row.setup].cap_w).filter(Boolean))];
@@ -310,10 +317,10 @@
   }
 
   function createPanels() {
-    const fields = ["goal", "weight", "scaling", "minacc", "maxmj", "find", "top", "sizeof", "model"];
+    const fields = ["goal", "weight", "scaling", "minacc", "maxmj", "find", "top", "sizeof", "model", ...(plots.ratio ? ["over", "under"] : [])];
     const defaults = Object.fromEntries(fields.map((field) => [field, panel.elements[field].value]));
     const defaultBoxes = Object.fromEntries(Object.keys(keys).map((name) => [name, checked(name).join()]));
-    const redraw = { goal: () => drawGoal(readChoice()), sizeof: drawSizes, model: drawModel, top: () => drawRanking(Number(panel.elements.top.value)) };
+    const redraw = { goal: () => drawGoal(readChoice()), sizeof: drawSizes, model: drawModel, over: drawRatios, under: drawRatios, top: () => drawRanking(Number(panel.elements.top.value)) };
     document.getElementById("study-models").append(...[...new Set(results.map(modelId))].sort(collator.compare).map((value) => element("option", { value })));
     panel.addEventListener("submit", (event) => event.preventDefault());
     document.addEventListener("input", ({ target }) => {

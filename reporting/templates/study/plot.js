@@ -128,7 +128,7 @@
         if (py > frame.y && py < frame.y + frame.height) svg.append(svgElement("text", { x: px, y: py, dy: label.dy ?? -8, "text-anchor": label.anchor ?? "middle", class: `label ${label.classes ?? ""}` }, label.text));
       }
       const named = (content.names ?? []).map((name) => ({ ...name, px: x.place(name.x), py: y.place(name.y) })).filter(({ px, py }) => px >= frame.x && px <= frame.x + frame.width && py >= frame.y && py <= frame.y + frame.height);
-      const lines = (content.lines ?? []).filter(({ style }) => style === "published").map(({ points }) => points.map((point) => [x.place(point.x), y.place(point.y)]));
+      const lines = (content.lines ?? []).filter(({ style }) => ["published", "goal"].includes(style)).map(({ points }) => points.map((point) => [x.place(point.x), y.place(point.y)]));
       const onLines = lines.flatMap((ends) => ends.slice(1).flatMap((end, n) => sampleLine(ends[n], end)));
       svg.append(...drawLabels(placeLabels(named, [...places, ...named.map(({ px, py }) => [px, py]), ...onLines], frame)));
       if (content.watermark) svg.append(svgElement("text", { class: "watermark", x: frame.x + frame.width / 2, y: frame.y + frame.height / 2, "text-anchor": "middle" }, content.watermark));
@@ -140,9 +140,15 @@
 
     function drawAxes(content, x, y, frame) {
       const group = svgElement("g", { class: "axes" });
+      let end = 0; // of the label on the left
       for (const tick of x.ticks) {
-        const px = x.place(tick).toFixed(1);
-        group.append(svgElement("path", { d: `M${px},${frame.y}v${frame.height}` }), svgElement("text", { x: px, y: frame.y + frame.height + 16, "text-anchor": "middle" }, (content.x.format ?? formatTick)(tick)));
+        const [place, text] = [x.place(tick), (content.x.format ?? formatTick)(tick)];
+        const px = place.toFixed(1);
+        const half = (text.length * LETTER_PX) / 2;
+        group.append(svgElement("path", { d: `M${px},${frame.y}v${frame.height}` }));
+        if (place - half < end) continue;
+        group.append(svgElement("text", { x: px, y: frame.y + frame.height + 16, "text-anchor": "middle" }, text));
+        end = place + half + 4;
       }
       for (const tick of y.ticks) {
         const py = y.place(tick).toFixed(1);

@@ -38,6 +38,7 @@
     models: about.models.filter((model) => model.domain === choice.domain && (choice.inferred || model.status !== "inferred")),
     ownBoards: about.own_boards.filter((board) => board.domain === choice.domain),
     ownModels: about.own_models.filter((model) => model.domain === choice.domain),
+    laterModels: about.later_models.filter((model) => model.domain === choice.domain),
   });
 
   const isHollow = (row) => row.status === "doubtful" || row.status === "inferred";
@@ -45,7 +46,7 @@
   function styleOf(row, publishedShape) {
     const hollow = isHollow(row) ? " hollow" : "";
     const shape = row.shape ?? publishedShape;
-    return { key: `${shape} ${row.colour}${hollow}`, shape, colour: row.colour ?? "var(--soft)", classes: `${row.colour ? "measured" : "published"}${hollow}` };
+    return { key: `${shape} ${row.colour}${hollow}`, shape, colour: row.colour ?? "var(--soft)", classes: `${row.shape ? "measured" : "published"}${hollow}` };
   }
   const mark = (rows, y, publishedShape) => rows.map((row) => ({ x: row.year, y: y(row), row, style: styleOf(row, publishedShape) }));
 
@@ -55,6 +56,8 @@
       ...(row.precision ? [["precision", row.precision]] : []),
       ...(row.gflops_per_w ? [["efficiency", `${number(row.gflops_per_w)} GFLOP/s per W`]] : []),
       ...(row.measured ? [["measured", row.measured]] : []),
+      ...(row.score ? [[row.domain === "CV" ? "top-1 accuracy" : "GLUE score", number(row.score)]] : []),
+      ...(row.params ? [["parameters", `${number(row.params)} millions`]] : []),
       ...(row.gflops ? [["FLOPs", `${number(row.gflops)} GFLOP`]] : []),
       ...(row.joules ? [["measured energy", `${number(row.joules)} J per ${row.item}`]] : []),
       ...(row.gflops && !row.joules ? [["estimate", `${number(row.gflops * joulesPerGflop(readChoice(), row.year))} J`]] : []),
@@ -62,9 +65,9 @@
     ];
   }
 
-  const columns = ["name", "date", "precision", "gflops_per_w", "gflops", "joules", "board", "measured", "status"].map((key) => [key, (row) => row[key]]);
+  const columns = ["name", "date", "precision", "gflops_per_w", "score", "params", "gflops", "joules", "board", "measured", "status"].map((key) => [key, (row) => row[key]]);
   const plot = (id) => createPlot(id, { height: 380, describe, columns: [...columns, ["estimated_joules", (row) => (row.gflops && !row.joules ? Number((row.gflops * joulesPerGflop(readChoice(), row.year)).toPrecision(4)) : null)]], pick: () => {} });
-  const plots = { boards: plot("trends-efficiency"), flops: plot("trends-flops"), joules: plot("trends-joules") };
+  const plots = { boards: plot("trends-efficiency"), flops: plot("trends-flops"), joules: plot("trends-joules"), peaks: plot("trends-peaks"), axes: plot("trends-axes") };
 
   // A line over the years of the points.
   function drawTrend(line, rows, style) {
@@ -84,13 +87,14 @@
 
   function drawBoards(choice, { boards, ownBoards }) {
     const efficiency = (row) => row.gflops_per_w;
-    const everything = [...boards, ...ownBoards];
+    const laterBoards = about.later_boards.filter((board) => board.precision === "fp32");
+    const everything = [...boards, ...laterBoards, ...ownBoards];
     const endYear = Math.max(...everything.map((row) => row.year));
     const fits = ["CV", "NLP"].map((domain) => ({ domain, line: regressions[LINES[domain].efficiency] })).filter(({ line }) => line);
     const [highest] = [...fits].sort((a, b) => onLine(b.line, endYear) - onLine(a.line, endYear));
     plots.boards.draw(() => ({
-      x: yearAxis, y: { title: "GFLOP/s per W", log: true },
-      points: [...mark(boards.filter((row) => row.adapted === "No"), efficiency, "circle"), ...mark(boards.filter((row) => row.adapted !== "No"), efficiency, "diamond"), ...mark(ownBoards, efficiency)],
+      x: yearAxis, y: { title: "GFLOP/s per W", log: true, values: [...everything.map(efficiency), ...fits.map(({ line }) => onLine(line, endYear))] },
+      points: [...mark(boards.filter((row) => row.adapted === "No"), efficiency, "circle"), ...mark(boards.filter((row) => row.adapted !== "No"), efficiency, "diamond"), ...mark(laterBoards, efficiency, "square"), ...mark(ownBoards, efficiency)],
       lines: fits.flatMap(({ line }) => drawTrend(line, everything, "published")),
       names: [
         ...fits.flatMap((fit) => nameTrend(fit.line, everything, `fit for ${DOMAIN_NAMES[fit.domain]} models`, fit === highest ? -1 : 1)),
@@ -101,13 +105,17 @@
     if (vision && language) setTitle("trends-efficiency", `GFLOP/s per W grow ${vision} times a year for vision models, ${language} times for language models`);
   }
 
-  function drawModels(id, target, quantity, title, choice, { models, ownModels }, y, ownY, convert) {
+  // `limits`: horizontal lines with names.
+  function drawModels(id, target, quantity, title, choice, { models, ownModels, laterModels }, y, ownY, convert, limits = []) {
     const lines = ["all", "best"].map((kind) => regressions[LINES[choice.domain][kind]]).map((line) => line && convert(line));
+    const years = [...models, ...laterModels, ...ownModels].map((row) => row.year);
+    const [from, to] = [Math.min(...years), Math.max(...years)];
     target.draw(() => ({
-      x: yearAxis, y: { title, log: true },
-      points: [...mark(models.filter((row) => !row.best), y, "circle"), ...mark(models.filter((row) => row.best), y, "diamond"), ...mark(ownModels, ownY)],
-      lines: [...drawTrend(lines[0], models, "contour"), ...drawTrend(lines[1], models, "published")],
-      names: [...nameTrend(lines[1], models, BEST_NAMES[choice.domain]), ...nameTrend(lines[0], models, "all models")],
+      x: yearAxis, y: { title, log: true, values: [...models.map(y), ...laterModels.map(y), ...ownModels.map(ownY), ...limits.map((limit) => limit.y)] },
+      points: [...mark(models.filter((row) => !row.best), y, "circle"), ...mark(models.filter((row) => row.best), y, "diamond"), ...mark(laterModels, y, "square"), ...mark(ownModels, ownY)],
+      lines: [...drawTrend(lines[0], models, "contour"), ...drawTrend(lines[1], models, "published"), ...limits.map((limit) => ({ points: [{ x: from - 1, y: limit.y }, { x: to + 1, y: limit.y }], style: "goal" }))],
+      names: [...limits.map((limit) => ({ x: from + (to - from) * 0.3, y: limit.y, text: limit.text, side: limit.side, distances: [14, 24, 40] })),
+        ...nameTrend(lines[1], models, BEST_NAMES[choice.domain]), ...nameTrend(lines[0], models, "all models")],
     }));
     const factor = lines[1] && 10 ** lines[1].slope;
     if (factor) setTitle(id, `${quantity} of ${BEST_NAMES[choice.domain]} ${factor < 1 ? "fall to" : "grow"} ${number(factor, 3)} times a year`);
@@ -136,7 +144,12 @@
     panel.elements.date.disabled = choice.estimator.joules_per_gflop !== null;
     drawBoards(choice, selection);
     drawModels("trends-flops", plots.flops, "FLOPs of an inference", "GFLOP per inference", choice, selection, (row) => row.gflops, (row) => row.gflops, (line) => line);
-    drawModels("trends-joules", plots.joules, "Joules of an inference", "J per inference", choice, selection, joules, (row) => row.joules, (line) => toJoules(line, choice));
+    drawModels("trends-joules", plots.joules, "Joules of an inference", "J per inference", choice, selection, joules, (row) => row.joules, (line) => toJoules(line, choice), [
+      { y: about.human_power_w / choice.rate, text: "a person’s food", side: 1 },
+      { y: about.human_external_power_w / choice.rate, text: "a person’s other energy", side: 1 },
+    ]);
+    drawPeaks();
+    drawAxesOf(choice, selection, joules);
     const summary = summarize(choice);
     document.querySelector("[data-summary]").value = summary.text;
     document.querySelector("[data-estimator]").textContent = choice.estimator.about;
@@ -144,10 +157,11 @@
   }
 
   function createPanels() {
-    const fields = ["estimator", "date", "domain", "rate"];
+    const fields = ["estimator", "date", "domain", "rate", "x", "y"];
     const defaults = Object.fromEntries(fields.map((field) => [field, panel.elements[field].value]));
     panel.addEventListener("submit", (event) => event.preventDefault());
-    panel.addEventListener("input", ({ target }) => {
+    document.addEventListener("input", ({ target }) => {
+      if (target.form !== panel) return;
       if (target.name === "inferred") choose("inferred", target.checked ? "1" : "");
       else choose(target.name, target.value === defaults[target.name] ? "" : target.value);
       update();

@@ -6,12 +6,12 @@ against the reference. docs/sweep-figures.md gives each formula with its source.
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import fmean
 
 from rules.metrics.energy import MetricsError
-from rules.metrics.figures import RunFigures
+from rules.metrics.figures import Estimate, RunFigures
 from rules.metrics.uncertainty.propagation import (
     Spread,
     estimate_spread_within_run,
@@ -74,8 +74,10 @@ class SweepRun:
     max_peak_share: float
     """The share of the dense peak up to which its protocol takes a throughput to be possible."""
     figures: RunFigures
-    node_joules_per_item: float | None = None
-    """Energy of the nodes per item, by their meters; None without such figures."""
+    node_joules_per_item: Estimate | None = None
+    """Energy of the nodes per item, by their meters; None without such figures, as for
+    `node_mean_power_w`."""
+    node_mean_power_w: Estimate | None = None
 
 
 def make_point(run: SweepRun) -> Point:
@@ -91,6 +93,23 @@ def make_point(run: SweepRun) -> Point:
         # Without a known peak nothing speaks against the throughput.
         plausible=headline.mfu is None or headline.mfu.mean <= run.max_peak_share,
         spread=estimate_spread_within_run(describe_epochs(run.figures).headline),
+    )
+
+
+def make_node_point(run: SweepRun) -> Point | None:
+    """As `make_point`, with the energy of the nodes in place of that of the accelerators; None
+    without it."""
+    if run.node_joules_per_item is None or run.node_mean_power_w is None:
+        return None
+    headline = replace(
+        describe_epochs(run.figures).headline,
+        joules_per_item=run.node_joules_per_item,
+        mean_power_w_per_accelerator=run.node_mean_power_w,
+    )
+    return replace(
+        make_point(run),
+        joules_per_item=run.node_joules_per_item.mean,
+        spread=estimate_spread_within_run(headline),
     )
 
 

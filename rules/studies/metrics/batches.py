@@ -1,7 +1,9 @@
 """Batch sizes: where the least energy lies, and how far other batch sizes are from it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from rules.studies.metrics.estimates import (
     GeometricMean,
@@ -80,3 +82,54 @@ def find_batch_findings(results: Sequence[ModelResult]) -> BatchFindings | None:
             ]
         ),
     )
+
+
+@dataclass(frozen=True)
+class Quartiles:
+    """The median of a figure over models, with the lower and the upper quartile."""
+
+    median: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class BatchSummary:
+    """The models of a setup at one batch size."""
+
+    batch: int
+    models: int
+    """How many ran at this batch size."""
+    throughput_share: Quartiles
+    """Images/s over the highest of the same model."""
+    power_w: Quartiles
+    energy_ratio: Quartiles
+    """J per image over the least of the same model."""
+
+
+def summarize_batches(results: Sequence[ModelResult], least_models: int) -> list[BatchSummary]:
+    """Each batch size at which at least so many models of one setup ran, by size."""
+    points: dict[int, list[tuple[ModelResult, BatchFigures]]] = {}
+    for result in results:
+        for figures in result.batches:
+            points.setdefault(figures.batch, []).append((result, figures))
+
+    def summarize(batch: int, read: Callable[[ModelResult, BatchFigures], float]) -> Quartiles:
+        low, median, high = np.percentile([read(*point) for point in points[batch]], (25, 50, 75))
+        return Quartiles(float(median), float(low), float(high))
+
+    return [
+        BatchSummary(
+            batch=batch,
+            models=len(points[batch]),
+            throughput_share=summarize(
+                batch, lambda r, at: at.images_per_s / find_highest_throughput(r).images_per_s
+            ),
+            power_w=summarize(batch, lambda _, at: at.mean_power_w),
+            energy_ratio=summarize(
+                batch, lambda r, at: at.joules_per_image / r.best.joules_per_image
+            ),
+        )
+        for batch in sorted(points)
+        if len(points[batch]) >= least_models
+    ]

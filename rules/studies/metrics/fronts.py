@@ -15,6 +15,7 @@ from rules.studies.metrics.estimates import (
     estimate_geometric_mean,
     percentile_interval,
 )
+from rules.studies.publications import find_publication
 from rules.studies.results import ModelResult
 
 LEVELS_PCT = (40.0, 50.0, 60.0, 70.0, 75.0, 80.0, 83.0, 85.0, 87.0, 88.0, 89.0, 90.0)
@@ -76,6 +77,22 @@ def find_front(
             front.append(result)
             highest_pct = accuracy_pct
     return tuple(front)
+
+
+def find_yearly_fronts(
+    results: Sequence[ModelResult], sets: Sequence[str] = IMAGENET
+) -> dict[int, tuple[ModelResult, ...]]:
+    """The front of the models that were published by the end of each year, by year. Models without
+    a year are left out."""
+    dated = [
+        (publication.year, result)
+        for result in results
+        if (publication := find_publication(result.architecture, result.tag, result.size))
+    ]
+    return {
+        year: find_front([result for published, result in dated if published <= year], sets)
+        for year in sorted({published for published, _ in dated})
+    }
 
 
 def compute_levels(

@@ -16,6 +16,10 @@ DAY_S = 86_400
 KILOCALORIE_J = 4_184
 HUMAN_POWER_W = 2_000 * KILOCALORIE_J / DAY_S
 """Mean power of a person who eats 2 000 kcal a day."""
+_KILOWATT_HOUR_J = 3.6e6
+HUMAN_EXTERNAL_POWER_W = 79_897 * _KILOWATT_HOUR_J / (365 * DAY_S)
+"""Mean power of all that a person uses beside food, from the 79 897 kWh a year of the publication,
+which rounds it to 10 000 W."""
 
 
 @dataclass(frozen=True)

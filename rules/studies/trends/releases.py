@@ -41,6 +41,13 @@ MODEL_RELEASES: Mapping[str, Release] = {
 }
 """By the name in timm, or by `Workload.model`."""
 
+_BLACKWELL = (
+    date(2024, 3, 18),
+    "https://bnnbreaking.com/tech/nvidia-unveils-blackwell-superchip-aims-to-revolutionize-ai-and-"
+    "sustainability",
+)
+_BLACKWELL_ULTRA = (date(2025, 3, 18), "https://aiwiki.ai/wiki/nvidia_blackwell_ultra")
+_INSTINCT = "https://aiwiki.ai/wiki/amd_instinct"
 _NVIDIA_NEWS = "https://nvidianews.nvidia.com/news"
 BOARD_LAUNCHES: Mapping[str, Release] = {
     "H100": Release(
@@ -54,6 +61,13 @@ BOARD_LAUNCHES: Mapping[str, Release] = {
         date(2023, 11, 13),
         f"{_NVIDIA_NEWS}/nvidia-supercharges-hopper-the-worlds-leading-ai-computing-platform",
     ),
+    "MI300X": Release("MI300X", date(2023, 12, 6), f"{_INSTINCT}_mi300x"),
+    "B200": Release("B200", *_BLACKWELL),
+    "GB200": Release("GB200", *_BLACKWELL),
+    "MI325X": Release("MI325X", date(2024, 10, 10), f"{_INSTINCT}_mi325x"),
+    "B300": Release("B300", *_BLACKWELL_ULTRA),
+    "GB300": Release("GB300", *_BLACKWELL_ULTRA),
+    "MI355X": Release("MI355X", date(2025, 6, 12), f"{_INSTINCT}_mi355x"),
 }
 """By the id of a board: when its maker announced it. A board without a date here has no place in
 the trend."""

@@ -129,3 +129,19 @@ def test_a_batch_trial_says_every_minute_what_it_does(
     activity = "batch 64: building, compiling and warming up"
     assert output.getvalue().splitlines() == [f"{activity}, for {s} s now" for s in (60, 120)]
     assert activity in (tmp_path / "log").read_text()
+
+
+def test_a_terminal_breaks_lines_between_words_and_keeps_paths_whole(tmp_path: Path) -> None:
+    path = f"/{'directory/' * 12}20260101T000000Z-a-run"
+    text = f"warning: the state directory {path} may not last; give a directory of this node"
+    view, output = make_view(tmp_path, terminal=True)
+    with view:
+        view.print_line(text)
+    lines = output.getvalue().splitlines()
+    assert [word for line in lines for word in line.split()] == text.split()
+    assert len(lines) == 3 and all(len(line) <= 100 for line in lines if path not in line)
+    assert text in (tmp_path / "log").read_text()
+    view, output = make_view(tmp_path, terminal=False)
+    with view:
+        view.print_line(text)
+    assert output.getvalue() == f"{text}\n"

@@ -32,8 +32,8 @@ from harness.processes import list_descendants
 from harness.run import batch_size as batchsize
 from harness.run import command
 from harness.run import run_directory as rundir
-from harness.run.progress import describe_results
 from harness.run.repeats import compare_bundles, explain_others, find_repeats, is_repeat
+from harness.run.result_lines import describe_results
 from harness.run.session import RunFailed, RunUnwritable
 
 pytestmark = pytest.mark.xdist_group("session")

@@ -130,12 +130,12 @@ def test_requeued_job_judges_resumes_or_makes_its_run(
         path = Path(name) if name in left else None
         monkeypatch.setattr(requeue, f"find_{name}", lambda plan, out, path=path: path)
     monkeypatch.setattr(requeue.command, "plan_run", lambda *arguments: plan)
-    for name in ("run", "resume", "run_pre_check"):
+    for name in ("run", "resume", "conclude_run"):
         monkeypatch.setattr(requeue.command, name, lambda first, *rest, name=name: (name, first))
     request = RunRequest("resnet50-train", nodes=nodes)
     is_again = restarts == "1" and nodes == 1
     assert requeue.run(request, Path("out")) == (
-        ("run_pre_check", Path("bundle"))
+        ("conclude_run", Path("bundle"))
         if is_again and "bundle" in left
         else ("resume", Path("unfinished"))
         if is_again and left

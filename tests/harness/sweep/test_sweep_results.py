@@ -74,11 +74,19 @@ def test_best_setting_of_whole_nodes_stands_beside_that_of_the_accelerators(
     joules = {300.0: 0.31, 500.0: 0.25, 700.0: 0.28}
     for entry in made.entries:
         assert entry.cap_w is not None
-        outcomes[entry.place]["node"] = {"joules_per_item": {"mean": joules[entry.cap_w]}}
+        outcomes[entry.place]["node"] = {
+            name: {"mean": mean, "sd": 0.0, "n": 10, "ci95": [0.99 * mean, 1.01 * mean]}
+            for name, mean in (("joules_per_item", joules[entry.cap_w]), ("mean_power_w", 900.0))
+        }
     sweep.sweep_table.print_tables(made, outcomes, frozenset())
     text = capsys.readouterr().out
     assert "2 GPUs (accelerators alone): most efficient at 300 W" in text
     assert "2 GPUs (whole nodes): least energy at 500 W (0.25 J/image)" in text
+    begin = text.index("2 GPUs, whole nodes, against the default cap of 700 W:")
+    assert "2 GPUs, accelerators alone, against the default cap of 700 W:" in text[:begin]
+    cells = [line.split() for line in text[begin:].splitlines()]
+    assert next(c for c in cells if c[:1] == ["500"])[2:4] == ["4", f"{100 * (1 - 25 / 28):.1f}"]
+    assert ["energy", "500", "W"] in [c[:3] for c in cells]
     del outcomes[made.entries[0].place]["node"]
     sweep.sweep_table.print_tables(made, outcomes, frozenset())
     assert "; 1 without figures of nodes)" in capsys.readouterr().out

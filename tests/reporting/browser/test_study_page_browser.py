@@ -35,8 +35,8 @@ from reporting.charts.encoding import BLUE, BROWN, GREEN, name_family
 from reporting.studies.findings import GOAL_PCT, describe_cheapest
 from reporting.studies.labels import identify_setup
 from rules.studies.figures import keep_sound
-from rules.studies.metrics.comparisons import group_by_setup
-from rules.studies.metrics.fronts import compute_centres, find_front
+from rules.studies.metrics.comparisons import compare_setups, group_by_setup
+from rules.studies.metrics.fronts import compute_centres, find_front, find_yearly_fronts
 from rules.studies.metrics.scores import find_energy_range, rank_by_score
 from rules.studies.published import PublishedStudy
 from rules.studies.results import ModelResult
@@ -423,9 +423,58 @@ def test_without_scripts_front_and_tables_are_readable(browser: Any, study_page:
     page.goto(study_page.as_uri())
     assert page.locator("form:visible, button:visible, input:visible, select:visible").count() == 0
     assert page.locator("[data-live]:visible").count() == 0
-    assert page.locator("figure.chart svg:visible").count() == 1
+    # The fronts, and throughput, power and energy at each batch size.
+    assert page.locator("figure.chart svg:visible").count() == 1 + 3
     assert page.locator("p.lead:visible", has_text="need JavaScript").count() == 1
     page.locator("#image-inference-front > summary").click()
     assert page.locator('table[data-table="image-inference-front"] tbody tr:visible').count() > 50
     assert page.locator('table[data-table="image-inference-pairs"] tbody tr').count() == 10
     context.close()
+
+
+def test_ratio_and_fronts_by_year_are_those_of_the_rules(
+    page: Any, published: PublishedStudy
+) -> None:
+    description = read_description(page)
+    groups = {
+        (setup.board, setup.engine): [round_as_page(r) for r in keep_sound(members)]
+        for setup, members in group_by_setup(published.results).items()
+    }
+    eager, tensorrt = (find_setup(page, "H100", engine) for engine in ("eager", "tensorrt"))
+    ids = [setup["id"] for setup in description["setups"]]
+    choose(page, over=ids[eager], under=ids[tensorrt], setup=[eager])
+    over, under = (
+        next(results for key, results in groups.items() if "H100" in key[0] and key[1] == engine)
+        for engine in ("eager", "tensorrt")
+    )
+    comparison = compare_setups(over, under)
+    assert comparison is not None
+    ratio = page.evaluate("window.wattmark.ratio")
+    assert ratio["count"] == comparison.energy_ratio.n > 100
+    assert ratio["factor"] == pytest.approx(comparison.energy_ratio.value)
+    assert f"over={ids[eager]}" in read_address(page)
+    draw_figure(page, "study-years")
+    shown = page.evaluate("""() => window.wattmark.yearlyFronts.map(({ year, front }) => (
+      [year, front.map(({ name, size }) => [name, size])]
+    ))""")
+    fronts = find_yearly_fronts(over)
+    assert [year for year, _ in shown] == list(fronts)
+    for (_, front), expected in zip(shown, fronts.values(), strict=True):
+        assert [tuple(model) for model in front] == [name_model(r) for r in expected]
+    # The line of the cap ends where its power is that of the cap.
+    figure = draw_figure(page, "study-power")
+    assert figure.locator("text.label", has_text="310 W").count() == 1
+
+
+def test_batch_sizes_of_a_model_have_throughput_and_power(page: Any) -> None:
+    setup = find_setup(page, "H200", "cudagraph")
+    choose(page, setup=[setup])
+    ladder = max(read_selection(page)["shown"], key=lambda row: row["batches"])
+    assert ladder["batches"] > 3
+    page.locator("[name=model]").fill(f"{ladder['name']}@{ladder['size']}")
+    for id in ("study-batch-rate", "study-batch-power"):
+        figure = draw_figure(page, id)
+        marks = figure.locator("path.mark").evaluate_all(
+            "marks => marks.map((mark) => mark.getAttribute('d').split('M').length - 1)"
+        )
+        assert sum(marks) >= ladder["batches"], id

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from conftest import open_page
 from support.report.browser import read_address, wait_for_script
+from support.report.drawing import open_drawing_here
 
 from reporting.collect import Collected
 from reporting.page import name_trends_page
@@ -44,7 +45,10 @@ def trends_file(study: TrendsStudy, tmp_path_factory: pytest.TempPathFactory) ->
     page = build_trends_page(Collected([], [], [], [], [], trends=study), main_page)
     assert page is not None
     path = name_trends_page(main_page)
-    path.write_text(render_trends_page(page, main_page, datetime.now(UTC)), encoding="utf-8")
+    with open_drawing_here() as drawing:
+        drawing.start(page.drawn_tables)
+        html = render_trends_page(page, main_page, datetime.now(UTC), drawing)
+    path.write_text(html, encoding="utf-8")
     return path
 
 
@@ -166,8 +170,41 @@ def test_page_works_by_keyboard_on_a_phone_in_the_dark_and_on_paper(page: Any) -
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") != "rgb(255, 255, 255)"
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     page.emulate_media(media="print")
-    for figure in page.locator("figure.chart").all():
+    for figure in page.locator("figure.chart:has(.drawn)").all():
         assert figure.locator("path.mark").count() > 0, figure.get_attribute("id")
+
+
+def test_axes_have_the_models_whose_properties_are_known(page: Any, study: TrendsStudy) -> None:
+    def read_axes(**choices: str) -> dict[str, Any]:
+        choose(page, **choices)
+        axes: dict[str, Any] = page.evaluate("window.wattmark.axes")
+        return axes
+
+    scored = [m for m in study.language_models if m.glue_score is not None]
+    axes = read_axes(domain="NLP", y="score", x="params")
+    assert axes == {"x": "params", "y": "score", "count": len(scored)} and len(scored) > 5
+    figure = draw_plot(page, "trends-axes")
+    assert figure.locator(".title").inner_text() == "GLUE score against parameters, millions"
+    assert figure.locator("text.label", has_text="ELECTRA Large").count() == 1
+    assert "y=" not in read_address(page) and "x=params" in read_address(page)
+    everything = [m for m in study.vision_models if m.is_complete and m.status != "inferred"]
+    assert read_axes(domain="CV", y="gflops", x="year")["count"] >= len(everything)
+
+
+def test_lines_of_a_person_follow_the_rate(page: Any) -> None:
+    def read_heights() -> list[float]:
+        path = draw_plot(page, "trends-joules").locator("path.line.goal").get_attribute("d")
+        return [float(part.split("L")[0].split(",")[1]) for part in path.split("M")[1:]]
+
+    food, other = read_heights()
+    assert other < food
+    assert page.locator("#trends-joules text.label", has_text="food").count() == 1
+    choose(page, rate="10")
+    slower_food, slower_other = read_heights()
+    assert slower_food > food - 40 and slower_other < slower_food
+    # A tenth of the energy, on a logarithmic axis: the two lines stay as far apart.
+    boards = draw_plot(page, "trends-peaks").locator("text.label").all_text_contents()
+    assert {"H100", "MI300X"} <= set(boards)
 
 
 def test_figure_is_printed_alone_as_vectors(page: Any) -> None:

@@ -7,7 +7,7 @@ from conftest import Submissions, copy_evidence
 from support.bundles import make_other_run, rederive
 
 from harness.run.plan import SIMULATED_WORK
-from harness.run.progress import describe_results
+from harness.run.result_lines import describe_results
 from reporting.collect import collect
 from reporting.page_model import build_page_model
 from reporting.report_table import ReportTable

@@ -171,6 +171,19 @@ def test_gains_of_whole_nodes_stand_beside_those_of_their_accelerators(
     gain, low = at_500["node_energy_gain_percent"], at_500["node_energy_gain_percent_low"]
     assert 0 < float(str(low)) < float(str(gain)) < float(str(at_500["energy_gain_percent"]))
     assert at_700["node_energy_gain_percent"] == 0
+    rates = [head["items_per_s"]["mean"] for head in heads]
+    for prefix, energies in (("", joules), ("node_", nodes)):
+        edp = energies[0] / energies[1] * rates[1] / rates[0]
+        assert at_500[f"{prefix}edp_gain_percent"] == pytest.approx(100 * (1 - edp))
+    for k in (1.5, 2.0):
+        eds = (k - 1) / k * nodes[0] / nodes[1] + 1 / k * rates[1] / rates[0]
+        assert at_500[f"node_eds_gain_k{k:g}_percent".replace(".", "")] == pytest.approx(
+            100 * (1 - eds)
+        )
+    not_told = str(at_500["not_told_apart"]).split(", ")
+    for name, key in (("energy gain", "energy_gain_percent"), ("EDP gain", "edp_gain_percent")):
+        low, high = (float(str(at_500[f"node_{key}_{end}"])) for end in ("low", "high"))
+        assert (low < 0 < high) == (name in not_told)
 
 
 def test_fixed_work_has_the_measured_energy_of_nodes_else_an_assumed_share(

@@ -1,0 +1,1 @@
+"""Tables of the page of trends that have charts."""
