@@ -112,7 +112,7 @@ SIMULATE = click.option(
     "--simulate",
     metavar="MODEL",
     shell_complete=complete_from(_list_simulated_boards),
-    help="simulated accelerators: h100, h200 or mi300x, optionally with faults, as in "
+    help="simulated accelerators: h100, h200, b200, gb200 or mi300x, optionally with faults, as in "
     "h200,drop=5 (docs/simulated.md); never compared",
 )
 EPOCH_SECONDS = click.option(

@@ -28,6 +28,7 @@ from rules.metrics.idle import IdleSummary, summarize_idle
 from rules.metrics.imbalance import Imbalance, compute_imbalance
 from rules.metrics.node.figures import NodeHeadline
 from rules.metrics.power.profile import PowerSpread
+from rules.metrics.target import TargetFigures, compute_target_figures
 from rules.metrics.uncertainty.within_run import (
     NodesWithinRun,
     WithinRun,
@@ -83,6 +84,8 @@ class RunRecord:
     """Of the power of all nodes together on a grid of 1 s; None without figures of nodes."""
     idle: IdleSummary | None
     """Idle power and preparation; None if the run did not record them."""
+    to_target: TargetFigures | None = None
+    """None unless the items of the run are whole trainings."""
 
     @property
     def headline(self) -> Headline:
@@ -248,4 +251,5 @@ def summarize_bundle(bundle: Bundle) -> RunRecord:
         node_spread=None if node_figures is None else node_figures.spread,
         # N118 has compared the stated figures with the evidence.
         idle=None if idle is None else summarize_idle(idle, figures.headline),
+        to_target=compute_target_figures(figures, bundle.stated_epochs) if bundle.target else None,
     )

@@ -28,7 +28,7 @@ from rules.declarations.system import (
 )
 from rules.finding import Problem
 from rules.protocol import PROTOCOLS, Protocol
-from rules.workloads import Size, Workload, workloads
+from rules.workloads import Size, Target, Workload, workloads
 
 
 @dataclass
@@ -145,6 +145,11 @@ class BundleEvidence:
             )
         except KeyError:
             return None
+
+    @property
+    def target(self) -> Target | None:
+        """What each training of the run must reach; None if items are no whole trainings."""
+        return self.size.target if self.size else None
 
     @property
     def is_training(self) -> bool:

@@ -83,6 +83,21 @@ class Job:
     options: Mapping[str, str] = field(default_factory=dict)
     """Options of this implementation, from `--option`. It raises ValueError for an unknown one."""
 
+    def make_training_seed(self, number: int) -> int:
+        """Return the seed of the training with this number on this rank, for workloads with a
+        target. No two trainings of a run, and none of a run with another seed, have the same."""
+        return self.seed * 2**20 + number * self.world_size + self.rank
+
+
+@dataclass(frozen=True)
+class Training:
+    """A whole training that reached the target of its workload."""
+
+    seed: int
+    steps: int
+    accuracy: float
+    """Share of the held-out samples that the last evaluation found correct."""
+
 
 class Recorder(Protocol):
     """Marks the batches of an implementation that trains."""
@@ -95,8 +110,9 @@ class Recorder(Protocol):
         """Mark the beginning of a batch on the device's current stream."""
         ...
 
-    def end(self, items: int, loss: Any = None) -> None:
-        """Mark the end of a batch of `items` items.
+    def end(self, items: int, loss: Any = None, training: Training | None = None) -> None:
+        """Mark the end of a batch of `items` items, or of a whole `training` of a workload with a
+        target.
 
         `loss` is a scalar on the device. It is read after the epoch, so pass a detached tensor that
         later steps do not overwrite. A control run has no loss.

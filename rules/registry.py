@@ -12,6 +12,7 @@ from rules.rule import (
     AuditRule,
     BundleRule,
     FormRule,
+    ObservationRoundRule,
     ObservationRule,
     RoundRule,
     Rule,
@@ -67,6 +68,11 @@ def round_rules() -> tuple[RoundRule, ...]:
 def study_round_rules() -> tuple[StudyRoundRule, ...]:
     """The rules across the studies of a round, sorted by id."""
     return tuple(rule for rule in rules_by_id().values() if isinstance(rule, StudyRoundRule))
+
+
+def observation_round_rules() -> tuple[ObservationRoundRule, ...]:
+    """The rules across the observed jobs of a round, sorted by id."""
+    return tuple(rule for rule in rules_by_id().values() if isinstance(rule, ObservationRoundRule))
 
 
 def audit_rules() -> tuple[AuditRule, ...]:

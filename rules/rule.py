@@ -12,9 +12,9 @@ one of these kinds:
   `@RULE.check`.
 - A `FormRule` reports problems that occur while a bundle is read. It has no function: the reader
   raises the problem with the id of the rule (`rules/rule_ids.py`).
-- A `RoundRule` looks at all runs of a round that passed, each as a `RunSummary`, and a
-  `StudyRoundRule` at all studies, each as a `StudySummary`. Their functions are marked with
-  `@RULE.check`.
+- A `RoundRule` looks at all runs of a round that passed, each as a `RunSummary`, a
+  `StudyRoundRule` at all studies, each as a `StudySummary`, and an `ObservationRoundRule` at all
+  observed jobs, each as an `ObservationSummary`. Their functions are marked with `@RULE.check`.
 
 The mutations that a rule must find are in `rules/testing/cases/FAMILY/`, in a file of the same
 name.
@@ -35,6 +35,7 @@ if TYPE_CHECKING:  # the pages of rules are shown without NumPy, which takes 0.1
     from rules.observations.bundle import ObservationBundle  # noqa: F401
     from rules.run_summary import RunSummary  # noqa: F401
     from rules.studies.bundle import StudyBundle  # noqa: F401
+    from rules.summaries.observation_summary import ObservationSummary  # noqa: F401
     from rules.summaries.study_summary import StudySummary  # noqa: F401
     from rules.views import AnyBundle
 
@@ -214,8 +215,8 @@ class FormRule(Rule):
 class ComparingRule(Rule, Generic[View]):
     """A rule across the bundles of a round, of which it sees the summaries as `View`."""
 
-    of_studies: ClassVar[bool] = False
-    """Whether the rule compares studies. It compares runs otherwise."""
+    kind: ClassVar[str] = "run"
+    """The name of the `BundleKind` that the rule compares."""
     sees_withdrawn: bool = False
     """Whether the rule also compares with withdrawn bundles. These must not be submitted again."""
     run: Callable[[Sequence[View]], Iterator[tuple[Path, Violation]]] = field(
@@ -253,5 +254,13 @@ class RoundRule(ComparingRule["RunSummary"]):
 class StudyRoundRule(ComparingRule["StudySummary"]):
     """A rule across the studies of a round."""
 
-    of_studies: ClassVar[bool] = True
+    kind: ClassVar[str] = "study"
     standings: tuple[str, ...] = (STUDY_STANDING, "demo")
+
+
+@dataclass
+class ObservationRoundRule(ComparingRule["ObservationSummary"]):
+    """A rule across the observed jobs of a round."""
+
+    kind: ClassVar[str] = "observation"
+    standings: tuple[str, ...] = (OBSERVED_STANDING,)

@@ -19,6 +19,7 @@ from rules.rule import (
     AuditRule,
     ComparingRule,
     FormRule,
+    ObservationRoundRule,
     ObservationRule,
     Rule,
     StudyRoundRule,
@@ -137,7 +138,7 @@ def _format_finding(view: RoundView, verdict: Verdict, finding: Finding) -> str:
 
 def _name_kind(rule: Rule) -> str:
     """What a rule judges, in words."""
-    if isinstance(rule, ObservationRule):
+    if isinstance(rule, ObservationRule | ObservationRoundRule):
         return "observed jobs"
     return "studies" if isinstance(rule, StudyRule | StudyRoundRule) else "runs"
 

@@ -33,6 +33,7 @@ from rules.registry import (
 )
 from rules.rule import BundleRule, FormRule, ObservationRule, StudyRule
 from rules.run_summary import RunSummary, attribute, summarize
+from rules.summaries.observation_summary import ObservationSummary, summarize_observation
 from rules.summaries.study_summary import StudySummary, summarize_study
 from rules.views import AnyBundle, get_main_document, open_view
 
@@ -69,7 +70,7 @@ class JudgedBundle:
     """What a process returns for a bundle. The evidence itself stays in that process."""
 
     verdict: Verdict
-    summary: RunSummary | StudySummary | None = None
+    summary: RunSummary | StudySummary | ObservationSummary | None = None
     """What the rules across bundles see; None if the bundle was refused or has no evidence."""
     trust: Trust = field(default_factory=Trust)
     is_reused: bool = False
@@ -277,8 +278,8 @@ def _conclude(item: _OpenBundle, options: JudgeOptions) -> JudgedBundle:
 
 
 def _complete(
-    summary: RunSummary | StudySummary, path: Path, trust: Trust
-) -> RunSummary | StudySummary:
+    summary: RunSummary | StudySummary | ObservationSummary, path: Path, trust: Trust
+) -> RunSummary | StudySummary | ObservationSummary:
     """The summary with what signatures, LOG and path say."""
     return replace(
         attribute(summary, path, trust.signer, trust.manifest_sha256),
@@ -329,8 +330,11 @@ def _finish_judgement(item: _OpenBundle, options: JudgeOptions, is_refused: bool
     return judgement
 
 
-def _summarize(bundle: AnyBundle, salt: int) -> RunSummary | StudySummary | None:
+def _summarize(
+    bundle: AnyBundle, salt: int
+) -> RunSummary | StudySummary | ObservationSummary | None:
     if isinstance(bundle, Bundle):
         return summarize(bundle, salt=salt)
-    # No rule compares observed jobs.
-    return None if isinstance(bundle, ObservationBundle) else summarize_study(bundle, salt=salt)
+    if isinstance(bundle, ObservationBundle):
+        return summarize_observation(bundle, salt=salt)
+    return summarize_study(bundle, salt=salt)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from checker.judging.kept import pack, unpack_kept
 from rules.finding import Finding, Problem
 from rules.run_summary import RunSummary
+from rules.summaries.observation_summary import ObservationSummary
 from rules.summaries.study_summary import StudySummary
 
 _LENGTH_BYTES = 8
@@ -26,7 +27,7 @@ class Judgement:
     """Those of the files and of the manifest."""
     findings: tuple[Finding, ...] = ()
     """Those of the rules on evidence, without waivers."""
-    summary: RunSummary | StudySummary | None = None
+    summary: RunSummary | StudySummary | ObservationSummary | None = None
     """Without what the LOG, signatures and path say."""
 
 
@@ -49,9 +50,9 @@ def decode_judgement(content: bytes) -> tuple[Judgement, bytes]:
     return judgement, content[end:]
 
 
-def decode_summary(content: bytes) -> RunSummary | StudySummary | None:
+def decode_summary(content: bytes) -> RunSummary | StudySummary | ObservationSummary | None:
     """Read the summary of a judgement. Raises as `decode_judgement` does."""
     summary = unpack_kept(content)
-    if not isinstance(summary, RunSummary | StudySummary | None):
+    if not isinstance(summary, RunSummary | StudySummary | ObservationSummary | None):
         raise TypeError("no summary")
     return summary

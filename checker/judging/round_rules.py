@@ -9,7 +9,7 @@ from typing import Any
 from checker.judging.bundle_judge import JudgedBundle
 from checker.verdict import INTERNAL, Verdict, build_internal_finding
 from rules.finding import Finding, Severity
-from rules.registry import round_rules, study_round_rules
+from rules.registry import observation_round_rules, round_rules, study_round_rules
 from rules.rule import ComparingRule
 from rules.summaries.bundle_summary import BundleSummary, distinguish_names
 
@@ -48,10 +48,14 @@ def _run_round_rules(
     standing = [summary for summary in summaries if summary.path not in withdrawn]
     if not standing:
         return findings
-    rules: tuple[ComparingRule[Any], ...] = (*round_rules(), *study_round_rules())
+    rules: tuple[ComparingRule[Any], ...] = (
+        *round_rules(),
+        *study_round_rules(),
+        *observation_round_rules(),
+    )
     for rule in rules if selected is None else (r for r in rules if r.id in selected):
         seen = summaries if rule.sees_withdrawn else standing
-        compared = [summary for summary in seen if rule.of_studies == summary.OF_STUDY]
+        compared = [summary for summary in seen if rule.kind == summary.KIND]
         try:
             for path, finding in rule.judge_round(compared):
                 # A rule with `sees_withdrawn` also reports the withdrawn bundle of a pair.

@@ -10,6 +10,7 @@ from rules.observations.bundle import ObservationBundle
 from rules.registry import (
     bundle_rules,
     form_rules,
+    observation_round_rules,
     observation_rules,
     round_rules,
     study_round_rules,
@@ -65,7 +66,7 @@ _RULES: Mapping[str, Callable[[], Sequence[Rule]]] = {
 _ROUND_RULES: Mapping[str, Callable[[], Sequence[Rule]]] = {
     RUN.name: round_rules,
     STUDY.name: study_round_rules,
-    OBSERVATION.name: tuple,
+    OBSERVATION.name: observation_round_rules,
 }
 
 

@@ -27,7 +27,8 @@ def export(run: ExportedRun, items: float | None = None) -> str:
         ("accelerators", f"{run.boards}, {_describe_cap(run)}"),
         ("work measured", f"{run.items:,} {run.item}s in {active_s:,.0f} s".replace(",", " ")),
     ]
-    if size is not None:
+    # The operations of a whole training depend on its steps.
+    if size is not None and size.target is None:
         operations = run.items * size.flops_per_item
         rows.append(("floating point operations of this work", f"{operations:.4g}"))
     rows += [

@@ -115,9 +115,7 @@ def _try_batch(
     size = workloads()[plan.configuration.workload].size(
         plan.configuration.size, plan.configuration.variant
     )
-    items: float = (
-        plan.configuration.batch_size * size.items_per_sample * plan.processes * plan.nodes
-    )
+    items: float = size.count_items(plan.configuration.batch_size) * plan.processes * plan.nodes
     if plan.configuration.requests is not None:
         # A batch of a server is one request.
         items = plan.configuration.requests.mean_output_tokens

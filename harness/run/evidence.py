@@ -61,6 +61,9 @@ def gather(plan: Plan, shares: Sequence[NodeShare], environment: Mapping[str, st
             add_node_figures(figures, compute_node_figures(*inputs))
     for epoch, losses in zip(figures["epochs"], head.losses, strict=False):
         epoch.update(loss=losses[-1] if losses else None, losses=losses)
+    for epoch, *trainings in zip(figures["epochs"], *(s.trainings for s in shares), strict=False):
+        if any(trainings):
+            epoch["trainings"] = to_json([t for of_node in trainings for t in of_node])
     result.update(figures)
     events = tuple(event for share in shares for event in share.events)
     unused = {

@@ -1,8 +1,8 @@
 """What the harness collects on one node during a run, and the share of it that the node sends to
 the head."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from harness.power.source import Readback
 from harness.run.plan import Plan
 from harness.run.run_directory import LOG_FILE, read_recorded_events
 from harness.run.workers.load_generator import RequestTally
-from harness.run.workers.worker_events import WorkloadBuilt
+from harness.run.workers.worker_events import RankEndedEpoch, WorkloadBuilt
 from harness.system import NodeDescription, describe_node
 from rules.bundle_format.events import Event
 from rules.bundle_format.records import Json
@@ -56,6 +56,16 @@ class ClockReading:
     wall_ns: int
 
 
+@dataclass(frozen=True)
+class RankTraining:
+    """A whole training: an entry of `trainings` of an epoch in result.json."""
+
+    rank: int
+    seed: int
+    steps: int
+    accuracy: float
+
+
 @dataclass
 class Measurements:
     """The data that the harness collects on one node during a run."""
@@ -67,6 +77,8 @@ class Measurements:
     batches_per_epoch: int = 0
     losses: dict[int, list[float | None]] = field(default_factory=dict)
     """Of every step of the node's first rank, by epoch; None where not finite."""
+    trainings: dict[int, list[RankTraining]] = field(default_factory=dict)
+    """Of all ranks of the node, by epoch; empty lists unless the workload has a target."""
     readbacks: list[BoardReadback] = field(default_factory=list)
     sampling: SamplingCounts = SamplingCounts()
     node_sampling: tuple[MeterSampling, ...] = ()
@@ -111,6 +123,17 @@ class NodeShare:
     losses: tuple[list[float | None], ...]
     """Of every step of the node's first rank, one list for each epoch; None where not finite."""
     tally: RequestTally | None
+    trainings: tuple[list[RankTraining], ...] = ()
+    """By epoch."""
+
+
+def list_trainings(ends: Iterable[RankEndedEpoch]) -> list[RankTraining]:
+    """Return the trainings of the ranks that ended an epoch, by rank."""
+    return [
+        RankTraining(end.rank, **asdict(training))
+        for end in sorted(ends, key=lambda end: end.rank)
+        for training in end.trainings
+    ]
 
 
 def collect_share(plan: Plan, directory: Path, measurements: Measurements) -> NodeShare:
@@ -142,4 +165,5 @@ def collect_share(plan: Plan, directory: Path, measurements: Measurements) -> No
         batches_per_epoch=measurements.batches_per_epoch,
         losses=tuple(measurements.losses.values()),
         tally=measurements.tally,
+        trainings=tuple(measurements.trainings.values()),
     )

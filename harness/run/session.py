@@ -26,6 +26,7 @@ from harness.run.node_share import (
     NodeShare,
     SamplingCounts,
     collect_share,
+    list_trainings,
 )
 from harness.run.plan import Plan
 from harness.run.progress import View, describe_calibration
@@ -355,6 +356,7 @@ class Attempt:
         losses = next(end.losses for end in ends if end.rank == self._plan.ranks[0])
         # JSON has no NaN and no infinity.
         self.measurements.losses[epoch] = [loss if math.isfinite(loss) else None for loss in losses]
+        self.measurements.trainings[epoch] = list_trainings(ends)
         write_state(self._directory, finished_epochs=len(self.measurements.losses))
         items = sum(end.items for end in ends)
         if self._export:

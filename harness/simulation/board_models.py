@@ -52,6 +52,10 @@ class Model:
 MODELS = {
     "h100": Model("H100", 75, 200, 700, 1980, 2619, ("P0", "P2"), 345),
     "h200": Model("H200", 78, 200, 700, 1980, 3201, ("P0", "P2"), 345),
+    # Highest caps of the data sheets in `rules.boards`, and clocks, in whole steps, of
+    # https://hmc-tech.com/gpus/nvidia-b200-vs-nvidia-gb200. Idle and lowest cap are assumed.
+    "b200": Model("B200", 140, 200, 1000, 1980, 3750, ("P0", "P2"), 345),
+    "gb200": Model("GB200", 170, 200, 1200, 2100, 3900, ("P0", "P2"), 345),
     "mi300x": Model("MI300X", 140, 0, 750, 2100, 1300, ("auto", "low")),
 }
 

@@ -11,7 +11,7 @@ which was not published.
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
 from operator import attrgetter
@@ -29,6 +29,8 @@ CONTROL_PEAK_SHARE = 0.67
 in bf16 were seen on an H200 that drew 691 of 700 W. Assumed for other boards and precisions."""
 CONTROL_RISE, CONTROL_SHARPNESS = 1.3, 10.0
 """Course of the throughput of a control run over the cap (assumed)."""
+BASE_OF_BOARDS, SCALED_BOARDS = "H200", ("B200", "GB200")
+BASE_OF_TARGETS = "resnet50-train"
 UNENFORCED_SHARE = 0.3
 """Below the lowest cap that a board enforces, power falls by this share of each watt that the cap
 is lowered (assumed)."""
@@ -82,6 +84,11 @@ class Curve:
             return cap_w
         return self.full_draw_w + self.draw_share * (cap_w - self.full_draw_w)
 
+    def scale(self, factor: float) -> "Curve":
+        """Return the curve with `factor` times the throughput."""
+        unenforced = tuple((cap_w, factor * per_s) for cap_w, per_s in self.unenforced_per_s)
+        return replace(self, limit_per_s=factor * self.limit_per_s, unenforced_per_s=unenforced)
+
     def is_capped(self, cap_w: float) -> bool:
         """True: the fit has no throughput without a cap."""
         return True
@@ -118,6 +125,35 @@ def make_control_curves(board: str) -> Iterator[tuple[tuple[str, str], Curve]]:
                 yield (board, name_figures(workload, variant)), curve
 
 
+def make_scaled_curves(curves: Mapping[tuple[str, str], Curve]) -> dict[tuple[str, str], Curve]:
+    """Return the curves of boards without published figures: those of `BASE_OF_BOARDS` with the
+    throughput by the dense peak in bf16 and the knee by the highest cap (assumed)."""
+    base = find_board(BASE_OF_BOARDS)
+    scaled = {}
+    for board in map(find_board, SCALED_BOARDS):
+        assert base and board and base.max_power_w and board.max_power_w
+        rate = board.peak_tflops["bf16"] / base.peak_tflops["bf16"]
+        power = board.max_power_w / base.max_power_w
+        for (name, workload), curve in curves.items():
+            if name == base.id:
+                knee_w = power * curve.knee_w
+                scaled[board.id, workload] = replace(curve.scale(rate), knee_w=knee_w)
+    return scaled
+
+
+def make_target_curves(curves: Mapping[tuple[str, str], Curve]) -> dict[tuple[str, str], Curve]:
+    """Return the curves of workloads with a target, in samples/s: those of `BASE_OF_TARGETS` on the
+    same board, by the FLOPs of a sample (assumed)."""
+    base = workloads()[BASE_OF_TARGETS]
+    return {
+        (board, workload.id): curve.scale(base.full.flops_per_item / workload.full.flops_per_item)
+        for (board, name), curve in curves.items()
+        if name == base.id
+        for workload in workloads().values()
+        if workload.full.target
+    }
+
+
 def find_curve(board: str, workload: str) -> Curve:
     """Return the curve of a workload on a board. Raises MeterNameError if none is published."""
     curves = load_fit().curves
@@ -140,6 +176,8 @@ def load_fit() -> Fit:
             (cap_w, items_per_s) for cap_w, items_per_s in entry.pop("unenforced_per_s", ())
         )
         curves[board, workload] = Curve(**entry, unenforced_per_s=unenforced)
+    curves |= make_scaled_curves(curves)
+    curves |= make_target_curves(curves)
     for board in {board for board, _ in curves}:
         curves |= make_control_curves(board)
     return Fit(document["name"], curves)

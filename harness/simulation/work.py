@@ -8,6 +8,7 @@ the real workload. docs/simulated.md lists the other differences from a real run
 
 import asyncio
 import itertools
+import math
 import os
 import random
 import time
@@ -17,12 +18,14 @@ from typing import Any
 from harness.errors import MeterError
 from harness.simulation.server import VARIABLE, Client
 from harness.simulation.throughput_model import CONTROL_FIT, load_fit, name_figures
-from rules.contract import Built, Job, Load, Progress, Recorder, Request
-from rules.workloads import workloads
+from rules.contract import Built, Job, Load, Progress, Recorder, Request, Training
+from rules.workloads import Target, workloads
 
 RATE_REFRESH_S = 0.05
 VOCABULARY = 512
 FIRST_LOSS, LOSS_POWER, LOSS_NOISE = 7.0, 0.1, 0.01
+TARGET_EVALUATIONS = (7, 16)
+"""Fewest and most evaluations of a training: those of the smoke size on a CPU."""
 MIN_BATCH_SHARE = 0.5
 """The shortest time of a batch that makes up for a delay, as a share of its normal time."""
 MAX_DELAY_S = 1.0
@@ -64,7 +67,9 @@ def build(job: Job) -> Built:
     rate = Rate(client, job.uuids)
 
     def run(harness: Any) -> None:
-        if job.requests is None:
+        if size.target is not None:
+            train_to_target(harness, rate, job, size.target)
+        elif job.requests is None:
             items = job.batch_size * size.items_per_sample
             has_loss = workload.mode == "training"
             train(harness, rate, items, job.seed + job.rank, has_loss)
@@ -80,6 +85,7 @@ def build(job: Job) -> Built:
         input_shape=size.input_shape,
         settings={
             "simulated": True,
+            **({"target_accuracy": size.target.accuracy} if size.target else {}),
             "fit": CONTROL_FIT if workload.is_control else load_fit().name,
         },
         vocabulary=None if job.requests is None else VOCABULARY,
@@ -110,23 +116,55 @@ def train(
     changes the throughput.
     """
     noise = random.Random(seed)
-    delay_s = 0.0
+    pace = Pace(rate)
     for step in itertools.count(1):
         if not recorder.more():
             return
         loss = FIRST_LOSS * step**-LOSS_POWER * (1 + noise.gauss(0, LOSS_NOISE))
         recorder.start()
-        # Measured after the start mark, so that no recorded batch is shorter than it should be.
+        pace.work(items)
+        recorder.end(items, loss if has_loss else None)
+
+
+def train_to_target(
+    recorder: Recorder, rate: Callable[[], float], job: Job, target: Target
+) -> None:
+    """Make trainings at the given rate in samples/s. The seed of each decides its steps and the
+    accuracy that it reaches."""
+    pace = Pace(rate)
+    for number in itertools.count():
+        if not recorder.more():
+            return
+        seed = job.make_training_seed(number)
+        chance = random.Random(seed)
+        evaluations = chance.randint(*TARGET_EVALUATIONS)
+        least = math.ceil(target.accuracy * target.held_out)
+        accuracy = chance.randint(least, target.held_out) / target.held_out
+        training = Training(seed, evaluations * target.steps_between, accuracy)
+        recorder.start()
+        pace.work(training.steps * job.batch_size)
+        recorder.end(1, 1 - accuracy + chance.random(), training)
+
+
+class Pace:
+    """Takes the time of batches at a rate in items/s, without the delays of the machine."""
+
+    def __init__(self, rate: Callable[[], float]) -> None:
+        self._rate = rate
+        self._delay_s = 0.0
+
+    def work(self, items: int) -> None:
+        """Wait as long as a batch takes."""
+        # Called after the start mark, so that no recorded batch is shorter than it should be.
         start_s = time.monotonic()
-        duration_s = items / rate()
+        duration_s = items / self._rate()
         # A sleep ends late on a busy machine. The delay is taken off the next batch.
-        end_s = start_s + duration_s - delay_s
+        end_s = start_s + duration_s - self._delay_s
         while (
             remaining_s := max(end_s, start_s + MIN_BATCH_SHARE * duration_s) - time.monotonic()
         ) > 0:
             time.sleep(remaining_s)
-        delay_s = min(time.monotonic() - end_s, MAX_DELAY_S)
-        recorder.end(items, loss if has_loss else None)
+        self._delay_s = min(time.monotonic() - end_s, MAX_DELAY_S)
 
 
 class Server:

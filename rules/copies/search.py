@@ -2,24 +2,24 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Generic
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rules.finding import Severity
 from rules.fingerprints import Hashes
-from rules.run_summary import RunSummary
 from rules.summaries.bundle_summary import Summary
 
 Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
-class Repeat:
-    """A run that repeats a part of another one."""
+class Repeat(Generic[Summary]):
+    """A run or an observed job that repeats a part of another one."""
 
-    run: RunSummary
-    other: RunSummary
+    run: Summary
+    other: Summary
     share: float
     """How much of what is compared in `run` occurs in `other`."""
 
@@ -70,8 +70,8 @@ def choose_severity(run: Summary, other: Summary) -> Severity | None:
 
 
 def find_repeats(
-    runs: Sequence[RunSummary], sequences_of: Callable[[RunSummary], Hashes]
-) -> Iterator[Repeat]:
+    runs: Sequence[Summary], sequences_of: Callable[[Summary], Hashes]
+) -> Iterator[Repeat[Summary]]:
     """Each run to be reported because it shares sequences with another run, with the run that
     shares most of them.
 
@@ -80,7 +80,7 @@ def find_repeats(
     """
     ordered = order_runs(runs)
     hashes = [sequences_of(run) for run in ordered]
-    repeats: dict[int, Repeat] = {}
+    repeats: dict[int, Repeat[Summary]] = {}
     for later, earlier, count in count_repetitions(hashes):
         copies = list_copies(ordered[earlier], ordered[later])
         for place, other in ((later, earlier), (earlier, later))[: len(copies)]:

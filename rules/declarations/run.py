@@ -204,6 +204,17 @@ class ReadbackRecord(JsonRecord):
 
 
 @dataclass(frozen=True)
+class StatedTraining(JsonRecord):
+    """A whole training to the target of its workload."""
+
+    rank: int
+    seed: int
+    steps: int
+    accuracy: float
+    """Share of the held-out samples that its last evaluation found correct."""
+
+
+@dataclass(frozen=True)
 class StatedEpoch(JsonRecord):
     """What result.json states of an epoch, besides its figures."""
 
@@ -212,6 +223,8 @@ class StatedEpoch(JsonRecord):
     loss: float | None
     losses: list[float | None] | None
     """The loss of each step; None in bundles of harnesses that did not record it."""
+    trainings: tuple[StatedTraining, ...] | None
+    """None unless the workload has a target."""
 
 
 @dataclass(frozen=True)

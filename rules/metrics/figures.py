@@ -133,6 +133,21 @@ def estimate_ratio(numerators: Sequence[float], denominators: Sequence[float]) -
     return _estimate_around(ratio, residuals)
 
 
+def estimate_product(
+    first: Sequence[float], second: Sequence[float], denominators: Sequence[float]
+) -> Estimate:
+    """The product of the ratios of two sums to the sum of the denominators, with its 95 %
+    confidence interval by the delta method: that of its linear part, by Student's t. Raises
+    ZeroDivisionError as `estimate_ratio` does."""
+    total = math.fsum(denominators)
+    a, b, mean = math.fsum(first) / total, math.fsum(second) / total, total / len(denominators)
+    residuals = [
+        (b * (x - a * d) + a * (y - b * d)) / mean
+        for x, y, d in zip(first, second, denominators, strict=True)
+    ]
+    return _estimate_around(a * b, residuals)
+
+
 def _estimate_around(estimate: float, residuals: Sequence[float]) -> Estimate:
     n = len(residuals)
     # One value has no spread to estimate.

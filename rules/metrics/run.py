@@ -154,7 +154,10 @@ def _flops_per_item(run: RunDeclaration) -> float | None:
         raise MetricsError(
             f"the rule book has no {run.size} size of a workload {run.workload!r}"
         ) from None
-    return size.flops_per_item if as_defined(run.settings.requests, size) else None
+    # The FLOPs of a whole training depend on its steps.
+    if size.target or not as_defined(run.settings.requests, size):
+        return None
+    return size.flops_per_item
 
 
 def as_defined(requests: RequestSet | None, size: Size) -> bool:

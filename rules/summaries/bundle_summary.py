@@ -22,7 +22,8 @@ class Challenge:
 class BundleSummary:
     """What the rules across bundles need to know of every bundle."""
 
-    OF_STUDY: ClassVar[bool] = False
+    KIND: ClassVar[str] = "run"
+    """The name of the `BundleKind`."""
 
     path: Path
     center: str

@@ -45,7 +45,7 @@ class SessionSummary:
 class StudySummary(BundleSummary):
     """What the rules across studies need to know of one study."""
 
-    OF_STUDY: ClassVar[bool] = True
+    KIND: ClassVar[str] = "study"
 
     sessions: tuple[SessionSummary, ...]
 

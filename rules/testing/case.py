@@ -2,8 +2,9 @@
 
 A file in `rules/testing/cases/FAMILY/` marks its functions with `@mutation(RULE, ...)`,
 `@study_mutation(RULE, ...)`, `@observation_mutation(RULE, ...)`, `@row_mutation(RULE, ...)`,
-`@tampering(RULE, ...)`, `@pairing(RULE, ...)` or `@study_pairing(RULE, ...)`. Only tests import
-these files, and the wheel does not contain them.
+`@tampering(RULE, ...)`, `@pairing(RULE, ...)`, `@study_pairing(RULE, ...)` or
+`@observation_pairing(RULE, ...)`. Only tests import these files, and the wheel does not contain
+them.
 """
 
 import importlib
@@ -24,6 +25,7 @@ MutateObservation = Callable[[ObservationFrames], None]
 MutateRow = Callable[[Row], Row]
 Tamper = Callable[[Path], None]
 Pair = Callable[[EvidenceFrames, EvidenceFrames], None]
+PairObservations = Callable[[ObservationFrames, ObservationFrames], None]
 PairStudies = Callable[[StudyFrames, StudyFrames], None]
 
 
@@ -119,6 +121,16 @@ class StudyPairing:
     which one was first."""
 
 
+@dataclass(frozen=True)
+class ObservationPairing:
+    """One way to alter the later of two good observed jobs of one center, so that it contradicts
+    the other."""
+
+    name: str
+    apply: PairObservations
+    also_reported: frozenset[str]
+
+
 Case = (
     Mutation
     | StudyMutation
@@ -127,6 +139,7 @@ Case = (
     | Tampering
     | Pairing
     | StudyPairing
+    | ObservationPairing
 )
 _CASES: dict[str, list[Case]] = {}
 
@@ -219,6 +232,18 @@ def study_pairing(
     def mark(function: PairStudies) -> PairStudies:
         rule_ids = frozenset(also_reported)
         _add(rule, StudyPairing(function.__name__, function, rule_ids, other_center))
+        return function
+
+    return mark
+
+
+def observation_pairing(
+    rule: Rule, *also_reported: str
+) -> Callable[[PairObservations], PairObservations]:
+    """Mark a function that alters the later of two good observed jobs."""
+
+    def mark(function: PairObservations) -> PairObservations:
+        _add(rule, ObservationPairing(function.__name__, function, frozenset(also_reported)))
         return function
 
     return mark

@@ -1,6 +1,7 @@
 """A good observed job made from nothing: an hour of training on one node of eight H200s with two
 supplies, whose meter is read once a second."""
 
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ START_NS = 1_767_225_600 * 10**9
 """2026-01-01T00:00:00Z."""
 WINDOW_S = 3600
 MARGIN_S = 60
+DAY_S = 86_400
 FEEDS = ("psu1", "psu2")
 
 
@@ -40,6 +42,22 @@ def make_observation_frames(seed: int = 1) -> ObservationFrames:
     power = pd.concat(tables).sort_values(["time_ns", "feed"], ignore_index=True)
     frames = ObservationFrames(_make_document(), power[list(POWER_COLUMNS)], "a power log\n")
     state_observed_figures(frames)
+    return frames
+
+
+def shift_observation(frames: ObservationFrames, seconds: int) -> None:
+    """Move a job and its readings in time."""
+    frames.power["time_ns"] += seconds * 10**9
+    for name in ("started_at", "ended_at"):
+        moment = datetime.fromisoformat(frames.observation[name]) + timedelta(seconds=seconds)
+        frames.observation[name] = f"{moment:%Y-%m-%dT%H:%M:%SZ}"
+
+
+def make_later_observation(seed: int = 2) -> ObservationFrames:
+    """Return the evidence of another good job on the same node, a day later."""
+    frames = make_observation_frames(seed)
+    shift_observation(frames, DAY_S)
+    frames.observation["observation_id"] = "20260102T000000Z-training-good"
     return frames
 
 

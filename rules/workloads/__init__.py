@@ -25,12 +25,26 @@ PRECISION_SETTINGS = frozenset(
 
 
 @dataclass(frozen=True)
+class Target:
+    """What a training must reach, for workloads whose item is a whole training."""
+
+    accuracy: float
+    """Share of the held-out samples that the model classifies correctly."""
+    held_out: int
+    """Number of held-out samples."""
+    steps_between: int
+    """Steps between two evaluations. A training ends at the first one that reaches the accuracy."""
+    max_steps: int
+    """A training that has not reached it after so many steps ends the run."""
+
+
+@dataclass(frozen=True)
 class Size:
     """One size of a workload.
 
     `full` is the workload itself. `smoke` is a small version that a laptop CPU finishes in seconds;
     its results are never compared. FLOPs are per item and count a multiply-add as two. For training
-    they cover the forward and the backward pass.
+    they cover the forward and the backward pass. With a target they are per sample of a step.
     """
 
     input_shape: tuple[int, ...]
@@ -56,6 +70,13 @@ class Size:
     """For serving: whether the lengths of requests are uniform up to those of the size."""
     item: str | None = None
     """The unit of work of this size; None for that of the workload."""
+    target: Target | None = None
+    """What a training must reach. Its batches are whole trainings, each of one item, and the batch
+    size is that of a step."""
+
+    def count_items(self, batch_size: int) -> int:
+        """Return the items of a batch with `batch_size` samples."""
+        return 1 if self.target else batch_size * self.items_per_sample
 
     def request_set(self, concurrency: int) -> RequestSet:
         """Return the requests of this size in a closed loop with `concurrency` requests in flight:

@@ -10,11 +10,13 @@ import math
 import pytest
 from support.lazy_module import LazyModule
 
+from rules.contract import Job
 from rules.workloads import Workload, workloads
 
 torch, flop_counter = LazyModule("torch"), LazyModule("torch.utils.flop_counter")
 torchvision_shim = LazyModule("reference.torchvision_shim")
 vitl16_train = LazyModule("reference.vitl16_train")
+xception_transfer = LazyModule("reference.xception_transfer")
 
 BATCH = 2
 CASES = [
@@ -52,6 +54,24 @@ def test_parameters_and_flops_are_those_of_the_model(
     assert counter.get_total_flops() / BATCH == pytest.approx(expected.flops_per_item, rel=0.01)
 
 
+@pytest.mark.xdist_group("torch")
+@pytest.mark.parametrize("size", ["full", "smoke"])
+def test_parameters_and_flops_are_those_of_the_transfer(size: str) -> None:
+    """Backward counts twice as much as forward: the counter of torch takes depthwise convolutions
+    for whole ones there."""
+    defined = workloads()["xception-transfer"]
+    expected = defined.size(size)
+    job = Job(defined.id, "baseline", size, BATCH, 1, "meta")
+    with torch.device("meta"):
+        backbone = xception_transfer.make_backbone(defined.model, job)
+        model = xception_transfer.add_head(*backbone, xception_transfer.TARGET_CLASSES, job)
+        images = torch.randn(BATCH, *expected.input_shape)
+    assert sum(p.numel() for p in model.parameters()) == expected.parameters
+    with flop_counter.FlopCounterMode(display=False) as counter:
+        model(images)
+    assert 3 * counter.get_total_flops() / BATCH == pytest.approx(expected.flops_per_item, rel=0.01)
+
+
 @pytest.mark.parametrize("workload", workloads().values(), ids=lambda w: w.id)
 def test_definition_is_consistent(workload: Workload) -> None:
     # Further variants may be for the open division.
@@ -71,4 +91,4 @@ def test_definition_is_consistent(workload: Workload) -> None:
         assert max(size.batch_sizes.values()) <= size.max_batch_size
         assert size.parameters > 1 and size.flops_per_item > size.parameters
         assert math.prod(size.input_shape) > 0
-        assert (size.items_per_sample == 1) == (workload.item in ("image", "TFLOP"))
+        assert (size.items_per_sample == 1) == (workload.item in ("image", "TFLOP", "training"))

@@ -276,7 +276,7 @@ def _make_windows(requests: pd.DataFrame, begin_ns: int) -> pd.DataFrame:
 
 
 def rederive(evidence: EvidenceFrames) -> None:
-    """Write the figures that follow from the tables into the result. The losses stay.
+    """Write the figures that follow from the tables into the result. Losses and trainings stay.
 
     The events of the run, if there are any, are recorded anew, as a careful forger would do.
     """
@@ -292,7 +292,7 @@ def rederive(evidence: EvidenceFrames) -> None:
     computed = compute_figures(run, system, parts, tables.requests)
     figures = figures_to_json(apply_rule_book(computed, run.rules_version))
     losses = {
-        e["epoch"]: {name: e[name] for name in ("loss", "losses") if name in e}
+        e["epoch"]: {name: e[name] for name in ("loss", "losses", "trainings") if name in e}
         for e in result["epochs"]
     }
     for epoch in figures["epochs"]:

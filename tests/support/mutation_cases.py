@@ -27,6 +27,7 @@ from rules.testing.case import Case as Alteration
 from rules.testing.case import (
     Mutation,
     ObservationMutation,
+    ObservationPairing,
     Pairing,
     RowMutation,
     StudyMutation,
@@ -35,7 +36,11 @@ from rules.testing.case import (
     cases_of,
 )
 from rules.testing.frames import EvidenceFrames, read_frames
-from rules.testing.observations import make_observation_frames, state_observed_figures
+from rules.testing.observations import (
+    make_later_observation,
+    make_observation_frames,
+    state_observed_figures,
+)
 from rules.testing.rows import make_good_row
 from rules.testing.studies import make_study_frames, state_figures
 from rules.testing.tampering import add_challenge, describe_original
@@ -90,6 +95,8 @@ class Case:
             return self._judge_tampering(self.alteration, submissions)
         if isinstance(self.alteration, StudyPairing):
             return self._judge_study_pairing(self.alteration, submissions)
+        if isinstance(self.alteration, ObservationPairing):
+            return self._judge_observation_pairing(self.alteration, submissions)
         return self._judge_pairing(self.alteration, submissions)
 
     @property
@@ -186,6 +193,22 @@ class Case:
             _describe_difference(
                 reported[other_path], self._expected_rules if pairing.other_center else frozenset()
             ),
+        )
+        return "; the other: ".join(filter(None, differences))
+
+    def _judge_observation_pairing(
+        self, pairing: ObservationPairing, submissions: Submissions
+    ) -> str:
+        later, other = make_later_observation(), make_observation_frames()
+        pairing.apply(later, other)
+        state_observed_figures(later)
+        other_path, path = map(submissions.add_observation, (other, later))
+        reported = {
+            v.path: {f.rule for f in v.findings} for v in judge_all([submissions.root]).verdicts
+        }
+        differences = (
+            _describe_difference(reported[path], self._expected_rules),
+            _describe_difference(reported[other_path], frozenset()),
         )
         return "; the other: ".join(filter(None, differences))
 

@@ -45,8 +45,8 @@ class SimulatedSource(PowerSource, CapControl, ClockControl):
 
     @classmethod
     def open(cls, argument: str) -> "SimulatedSource":
-        """Open eight simulated boards. `argument` is a model (h100, h200 or mi300x), then faults,
-        as in `h200,disobey=400`."""
+        """Open eight simulated boards. `argument` is a model (h100, h200, b200, gb200 or mi300x),
+        then faults, as in `h200,disobey=400`."""
         _, settings = parse_argument(argument)
         make: Callable[..., SimulatedSource] = cls
         if COUNTER_READ in settings:

@@ -17,6 +17,7 @@ from harness.run.workers.worker_events import (
     worker_event_to_json,
 )
 from rules.bundle_format.records import BATCH_COLUMNS, REQUEST_COLUMNS, BatchWindow, ServedRequest
+from rules.contract import Training
 from rules.metrics.intervals import join_intervals
 
 
@@ -39,7 +40,11 @@ class EventLog:
         )
 
     def write_epoch(
-        self, epoch: int, windows: Sequence[BatchWindow], losses: Sequence[float]
+        self,
+        epoch: int,
+        windows: Sequence[BatchWindow],
+        losses: Sequence[float],
+        trainings: Sequence[Training] = (),
     ) -> None:
         # The windows go first: the harness reads them when it sees the event.
         _write_rows(self._batches, windows)
@@ -57,6 +62,7 @@ class EventLog:
                 end_ns=max(window.end_ns for window in windows),
                 active_s=float((ends - starts).sum()),
                 losses=tuple(losses),
+                trainings=tuple(trainings),
             )
         )
 

@@ -14,6 +14,7 @@ from statistics import median
 from typing import Any, Protocol
 
 from rules.bundle_format.records import BatchWindow
+from rules.contract import Training
 
 WARMUP_BATCHES = 3
 FIRST_CALIBRATION_BATCHES = 4
@@ -105,6 +106,7 @@ class EpochRecorder:
     for each other. `on_calibrated` is given batches per epoch and seconds per batch, `on_epoch`
     each finished epoch's number, windows and losses. `idle_s` is the time without batches before
     the first one. `on_phase` is given the name, start and end of each phase before the first epoch.
+    `trainings` has those of the present phase.
     """
 
     def __init__(
@@ -126,6 +128,7 @@ class EpochRecorder:
         self._items: list[int] = []
         self._open = False
         self._losses: list[Any] = []
+        self.trainings: list[Training] = []
         self._wanted = 0
         self._phases = self._plan()
 
@@ -136,7 +139,7 @@ class EpochRecorder:
             self._wanted = next(self._phases)
         except StopIteration:
             return False
-        self._items, self._losses = [], []
+        self._items, self._losses, self.trainings = [], [], []
         # All ranks begin a phase together, so that no epoch contains the wait for a slower rank.
         self._agree(0.0)
         self._clock.open()
@@ -148,7 +151,7 @@ class EpochRecorder:
         self._open = True
         self._clock.mark()
 
-    def end(self, items: int, loss: Any = None) -> None:
+    def end(self, items: int, loss: Any = None, training: Training | None = None) -> None:
         if not self._open:
             raise RuntimeError("a batch was ended that was not started")
         # Throughput is items by time, so a batch without items would not count.
@@ -159,6 +162,8 @@ class EpochRecorder:
         self._items.append(items)
         if loss is not None:
             self._losses.append(loss)
+        if training is not None:
+            self.trainings.append(training)
 
     def _plan(self) -> Iterator[int]:
         """Yield the number of batches of each phase: warm-up, calibration, epochs. A phase has

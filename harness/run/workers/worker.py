@@ -202,6 +202,9 @@ def train(
             )
         )
 
+    def record_epoch(epoch: int, windows: Sequence[BatchWindow], losses: Sequence[float]) -> None:
+        event_log.write_epoch(epoch, windows, losses, recorder.trainings)
+
     clock: Clock = CudaClock() if plan.machine.torch_device == "cuda" else HostClock()
     recorder = EpochRecorder(
         clock,
@@ -209,7 +212,7 @@ def train(
         plan.configuration.epoch_s,
         rank,
         compute_maximum,
-        event_log.write_epoch,
+        record_epoch,
         record_calibration,
         plan.idle_s,
         on_phase,

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from rules.bundle_format.records import Json
+from rules.contract import Training
 from rules.json_record import from_json, to_json
 
 
@@ -91,6 +92,8 @@ class RankEndedEpoch(WorkerEvent):
     """Time in which a batch was active: the union of the windows."""
     losses: tuple[float, ...]
     """Loss of each step, which may be NaN or infinite. Empty for a server."""
+    trainings: tuple[Training, ...] = ()
+    """The whole trainings of a workload with a target, one per batch."""
 
 
 @dataclass(frozen=True, kw_only=True)

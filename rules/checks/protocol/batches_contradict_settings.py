@@ -3,9 +3,9 @@
 ## What it does
 Checks that in every epoch exactly the declared ranks have batches, that each rank has
 `batches_per_epoch` of them, numbered from 0, and that each batch has the items of `batch_size`
-samples. An image is one item, and a sequence has as many items as tokens. For serving a batch is
-one request, and its items are the output tokens that `requests` declares. Where lengths are
-uniform, P116 and P117 check them.
+samples. An image is one item, and a sequence has as many items as tokens. With a target, a batch is
+one item: a whole training. For serving a batch is one request, and its items are the output tokens
+that `requests` declares. Where lengths are uniform, P116 and P117 check them.
 
 ## Why it is bad
 The items determine the throughput. Batches that are larger than declared, duplicated or assigned to
@@ -47,9 +47,10 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     # T108 reports an unknown size. Without it, the items of a sample are not known.
     if bundle.size is None:
         return
-    items_per_sample = bundle.size.items_per_sample
-    items = bundle.batch_size * items_per_sample
-    origin = f"settings.batch_size x {items_per_sample}"
+    items = bundle.size.count_items(bundle.batch_size)
+    origin = f"settings.batch_size x {bundle.size.items_per_sample}"
+    if bundle.target:
+        origin = "a whole training"
     if bundle.request_set is not None:
         if bundle.request_set.uniform:
             return

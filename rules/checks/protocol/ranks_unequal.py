@@ -38,8 +38,9 @@ than 0.9999."""
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    # The ranks of a server answer different requests and do not wait for each other.
-    if not bundle.is_training:
+    # The ranks of a server answer different requests and do not wait for each other. Those of
+    # trainings to a target train models of their own.
+    if not bundle.is_training or bundle.target:
         return
     accelerators = {rank.rank: len(rank.accelerators) for rank in bundle.ranks}
     rates_by_epoch: dict[int, dict[int, float]] = {}

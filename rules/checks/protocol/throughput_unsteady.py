@@ -3,7 +3,7 @@
 ## What it does
 Computes the coefficient of variation (standard deviation over mean) of the throughputs of the
 scored epochs, and compares it with the limit of the protocol (3 %). Serving runs with an arrival
-rate are skipped.
+rate are skipped, and so are trainings to a target, whose steps depend on the seed.
 
 ## Why it is bad
 A run that was not in a steady state, or that shared its node, does not have one throughput that
@@ -35,6 +35,8 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     # At an arrival rate, the load fixes the throughput of an epoch, and its scatter is that of the
     # arrivals.
     if bundle.figures is None or (requests is not None and requests.rate_per_s is not None):
+        return
+    if bundle.target:
         return
     rate = estimate_mean(
         [epoch.items_per_s_per_accelerator for epoch in bundle.figures.scored_epochs]

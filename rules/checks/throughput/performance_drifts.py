@@ -4,7 +4,7 @@
 Fits a straight line through the throughputs of the scored epochs, and another one through their
 energies per item, by least squares. The drift is the change from the first to the last scored epoch
 in percent of the mean. The rule reports a drift whose 95 % interval lies beyond 0.5 % on either
-side. Serving runs with an arrival rate are skipped.
+side. Serving runs with an arrival rate are skipped, and so are trainings to a target.
 
 ## Why it is bad
 A run that drifts has no single throughput: its figures depend on how long it lasts. The cause is
@@ -52,6 +52,9 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     requests = bundle.request_set
     # At an arrival rate, the load fixes the throughput of an epoch.
     if bundle.figures is None or (requests is not None and requests.rate_per_s is not None):
+        return
+    # The seed decides how long a training is.
+    if bundle.target:
         return
     within_run = describe_epochs(bundle.figures)
     for name, series in (

@@ -297,7 +297,8 @@ def test_simulated_average_lags_behind():
 def test_simulated_refuses_an_unknown_model(monkeypatch):
     monkeypatch.delenv(VARIABLE, raising=False)
     with pytest.raises(
-        MeterError, match="no simulated accelerator 'b300'; there are h100, h200, mi300x"
+        MeterError,
+        match="no simulated accelerator 'b300'; there are h100, h200, b200, gb200, mi300x",
     ):
         open_source("simulated:b300")
 

@@ -14,8 +14,9 @@ from harness.run.workers.recorder import EpochRecorder, HostClock
 from harness.simulation import server as simulator
 from harness.simulation import work as simulated_work
 from harness.simulation.throughput_model import load_fit
-from harness.simulation.work import Rate, Server, build, train
+from harness.simulation.work import Rate, Server, build, train, train_to_target
 from rules.contract import Job, Request, RequestSet
+from rules.workloads import workloads
 
 
 @pytest.fixture
@@ -54,6 +55,29 @@ def clock(monkeypatch):
     monkeypatch.setattr("harness.run.workers.recorder.time", slow_clock)
     monkeypatch.setattr("harness.run.workers.load_generator.time", slow_clock)
     return slow_clock
+
+
+def test_trainings_take_the_time_of_their_steps_and_reach_the_target(clock):
+    job = Job("xception-transfer", "tuned", "smoke", 32, 5, "cpu")
+    target, samples_per_s, epochs = workloads()[job.workload].smoke.target, 1000.0, []
+    recorder = EpochRecorder(
+        HostClock(),
+        epochs=4,
+        epoch_s=1.0,
+        rank=0,
+        agree=lambda value: value,
+        on_epoch=lambda epoch, windows, losses: epochs.append((windows, recorder.trainings)),
+    )
+    train_to_target(recorder, lambda: samples_per_s, job, target)
+    trainings = [training for _, of_epoch in epochs for training in of_epoch]
+    assert len({training.seed for training in trainings}) == len(trainings) >= 4
+    assert len({training.steps for training in trainings}) > 1
+    for windows, of_epoch in epochs:
+        for window, training in zip(windows, of_epoch, strict=True):
+            assert window.items == 1 and training.accuracy >= target.accuracy
+            assert training.steps % target.steps_between == 0
+            expected_s = training.steps * job.batch_size / samples_per_s
+            assert (window.end_ns - window.start_ns) / 1e9 == pytest.approx(expected_s, rel=0.02)
 
 
 def test_batches_make_up_for_a_machine_that_is_late(clock):

@@ -4,7 +4,13 @@ from datetime import UTC, datetime
 
 from harness.power.node_reader import MeterSampling
 from harness.power.source import Device, Readback
-from harness.run.node_share import BoardReadback, ClockReading, NodeShare, SamplingCounts
+from harness.run.node_share import (
+    BoardReadback,
+    ClockReading,
+    NodeShare,
+    RankTraining,
+    SamplingCounts,
+)
 from harness.run.workers.load_generator import RequestTally
 from harness.run.workers.worker_events import WorkloadBuilt
 from harness.system import NodeDescription
@@ -61,5 +67,6 @@ def make_share(uuid: str = "GPU-1") -> NodeShare:
         ended_at=datetime(2026, 11, 20, 22, 1, 12, tzinfo=UTC),
         batches_per_epoch=7,
         losses=([0.5, None], [0.25, 0.125]),
+        trainings=([RankTraining(1, 7, 40, 0.9)], [RankTraining(1, 8, 35, 0.925)]),
         tally=RequestTally(requests=10, client_output_tokens=1280, server_output_tokens=1280),
     )

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from harness.run.workers.recorder import CudaClock, EpochRecorder, HostClock
+from rules.contract import Training
 
 MS = 1_000_000
 STALL_MS = 150
@@ -71,6 +72,26 @@ def test_every_batch_of_an_epoch_has_its_loss():
     taken, _, count = run(batch_ms=10)
     assert [losses[0] for _, _, losses in taken] == [count - 300, count - 200, count - 100]
     assert all(losses == [losses[0] + n for n in range(100)] for _, _, losses in taken)
+
+
+def test_an_epoch_has_the_trainings_of_its_batches():
+    clock, taken = SteppedClock(), []
+    recorder = EpochRecorder(
+        clock,
+        epochs=3,
+        epoch_s=1.0,
+        rank=0,
+        agree=lambda value: value,
+        on_epoch=lambda epoch, windows, losses: taken.append((windows, recorder.trainings)),
+    )
+    trainings = []
+    while recorder.more():
+        recorder.start()
+        clock.now_ns += 500 * MS
+        trainings.append(Training(len(trainings), 10, 0.9))
+        recorder.end(1, training=trainings[-1])
+    assert [len(windows) for windows, _ in taken] == [2, 2, 2]
+    assert [training for _, of_epoch in taken for training in of_epoch] == trainings[-6:]
 
 
 def test_calibration_goes_on_until_it_has_seen_a_fifth_of_an_epoch():

@@ -1,6 +1,7 @@
 """The events of workers: their lines in the file, and how the harness follows them."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,11 +19,13 @@ from harness.run.workers.worker_events import (
     worker_event_to_json,
 )
 from rules.bundle_format.records import BatchWindow
+from rules.contract import Training
 
 STARTED = WorkerStarted(rank=0, pid=17, source_sha256="0" * 64)
 EPOCH = RankEndedEpoch(
     rank=1, epoch=3, items=64, start_ns=5, end_ns=9, active_s=3e-9, losses=(0.5, float("inf"), 0.25)
 )
+TRAINED = replace(EPOCH, trainings=(Training(7, 40, 0.9), Training(8, 35, 0.925)))
 BUILT = WorkloadBuilt(
     rank=1,
     accelerators=("GPU-1", "GPU-2"),
@@ -43,7 +46,7 @@ def write(path: Path, *events: WorkerEvent) -> None:
         file.writelines(json.dumps(worker_event_to_json(event)) + "\n" for event in events)
 
 
-@pytest.mark.parametrize("event", [STARTED, EPOCH, BUILT, WorkerFinished(rank=2)])
+@pytest.mark.parametrize("event", [STARTED, EPOCH, TRAINED, BUILT, WorkerFinished(rank=2)])
 def test_an_event_that_is_read_is_the_one_that_was_written(event: WorkerEvent) -> None:
     assert worker_event_from_json(json.loads(json.dumps(worker_event_to_json(event)))) == event
 
