@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from difflib import get_close_matches
 
 import click
 
@@ -10,6 +9,7 @@ from checker.command_line.completion import complete_from, list_rules
 from rules import VERSION
 from rules.registry import rules_by_id
 from rules.rule import FAMILIES, Rule
+from rules.suggestions import suggest
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -77,9 +77,8 @@ def find_rule(name: str, option: str = "RULE") -> Rule:
     # underscores.
     rule = book.get(name.upper()) or by_name.get(name.lower().replace("_", "-"))
     if rule is None:
-        similar = get_close_matches(name.upper(), book, cutoff=0.5) or get_close_matches(
-            name.lower(), by_name
+        hint = suggest(name.upper(), book) or suggest(name.lower(), by_name)
+        raise click.BadParameter(
+            f"there is no rule {name!r}{hint or '; see bench-check rules'}", param_hint=option
         )
-        hint = f"did you mean {', '.join(similar)}?" if similar else "see bench-check rules"
-        raise click.BadParameter(f"there is no rule {name!r}; {hint}", param_hint=option)
     return rule

@@ -24,7 +24,7 @@ from rules.metrics.node.observed import TOLERANCE
 from rules.observations.bundle import ObservationBundle
 from rules.rule import ObservationRule
 
-RULE = ObservationRule(__name__, "O103", Severity.ERROR, added="1.12.0", waivable=False)
+RULE = ObservationRule(__name__, "O103", Severity.ERROR, added="1.13.0", waivable=False)
 
 
 @RULE.check

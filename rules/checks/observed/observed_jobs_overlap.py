@@ -25,7 +25,7 @@ from rules.finding import Severity, Violation
 from rules.rule import ObservationRoundRule
 from rules.summaries.observation_summary import ObservationSummary
 
-RULE = ObservationRoundRule(__name__, "O105", Severity.WARNING, added="1.12.0")
+RULE = ObservationRoundRule(__name__, "O105", Severity.WARNING, added="1.13.0")
 
 
 @RULE.check

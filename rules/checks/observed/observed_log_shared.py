@@ -27,7 +27,7 @@ from rules.rule import ObservationRoundRule
 from rules.summaries.observation_summary import ObservationSummary
 
 RULE = ObservationRoundRule(
-    __name__, "O104", Severity.ERROR, added="1.12.0", sees_withdrawn=True, waivable=False
+    __name__, "O104", Severity.ERROR, added="1.13.0", sees_withdrawn=True, waivable=False
 )
 
 

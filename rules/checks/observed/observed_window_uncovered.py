@@ -22,7 +22,7 @@ from rules.finding import Severity, Violation
 from rules.observations.bundle import ObservationBundle
 from rules.rule import ObservationRule
 
-RULE = ObservationRule(__name__, "O101", Severity.ERROR, added="1.12.0")
+RULE = ObservationRule(__name__, "O101", Severity.ERROR, added="1.13.0")
 
 MAX_MISSING_SHARE = 0.01
 

@@ -21,7 +21,7 @@ from rules.bundle_format.table import RESULT
 from rules.finding import Severity, Violation
 from rules.rule import BundleRule
 
-RULE = BundleRule(__name__, "P128", Severity.ERROR, added="1.12.0", waivable=False)
+RULE = BundleRule(__name__, "P128", Severity.ERROR, added="1.13.0", waivable=False)
 
 
 @RULE.check

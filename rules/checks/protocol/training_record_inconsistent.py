@@ -29,7 +29,7 @@ from rules.finding import Severity, Violation
 from rules.rule import BundleRule
 from rules.workloads import Target
 
-RULE = BundleRule(__name__, "P131", Severity.ERROR, added="1.12.0", waivable=False)
+RULE = BundleRule(__name__, "P131", Severity.ERROR, added="1.13.0", waivable=False)
 
 MAX_ROUNDING = 1e-6
 """Of an accuracy that was computed in single precision."""

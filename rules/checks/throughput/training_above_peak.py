@@ -25,7 +25,7 @@ from rules.finding import Severity, Violation
 from rules.metrics.run import min_peak_share, peak_flops
 from rules.rule import BundleRule
 
-RULE = BundleRule(__name__, "T126", Severity.ERROR, added="1.12.0", waivable=False)
+RULE = BundleRule(__name__, "T126", Severity.ERROR, added="1.13.0", waivable=False)
 
 
 @RULE.check

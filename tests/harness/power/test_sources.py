@@ -254,9 +254,7 @@ def test_the_example_of_the_page_works_from_a_directory_of_its_own(tmp_path, wat
     cli_result = run_with(directory, "doctor", "--meter", meter)
     assert "FILE-0: Accelerator, " in cli_result.stdout, cli_result.stdout + cli_result.stderr
     cli_result = run_with(directory, "run", *SMOKE, "--meter", meter, "-o", "out")
-    assert "no errors; next: bench-submit sign" in cli_result.stdout, (
-        cli_result.stdout + cli_result.stderr
-    )
+    assert "pre-check: no errors" in cli_result.stdout, cli_result.stdout + cli_result.stderr
     (path,) = tmp_path.glob("out/*/result.json")
     result = json.loads(path.read_text())
     assert result["sampling"]["meter"] == meter and result["standing"] == "demo"

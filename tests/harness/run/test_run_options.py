@@ -104,7 +104,7 @@ def test_run_has_few_options():
         *("--like", "--meter", "--meters", "--node", "--nodes", "--option", "--out"),
         *("--output-tokens", "--prompt-tokens", "--request-rate", "--resume", "--seed"),
         *("--simulate", "--sm-clock", "--smoke", "--sweep-label", "--system", "--until-ci"),
-        *("--variant", "--weights", "-o", "workload"),
+        *("--variant", "--verbose", "--weights", "-o", "-v", "workload"),
     ]
 
 
@@ -258,7 +258,7 @@ def test_bundle_of_a_run_that_could_not_restore_limits_is_judged_by_the_head(
     checks = []
     monkeypatch.setattr(command, "applied_cap", fail_to_restore)
     monkeypatch.setattr(command.session, "run", lambda *_: None)
-    monkeypatch.setattr(command, "run_pre_check", lambda *arguments: checks.append(arguments))
+    monkeypatch.setattr(command, "conclude_run", lambda *arguments: checks.append(arguments))
     with pytest.raises(RestoreError, match="300 W"):
         carry_out(change_plan(make_test_plan(), node=node), tmp_path)
     assert len(checks) == judged
