@@ -390,3 +390,23 @@ def test_small_gradients_survive_in_fp16() -> None:
 def test_a_batch_that_gpus_cannot_multiply_in_fp8_is_refused() -> None:
     with pytest.raises(ValueError, match=r"batch 100: .* give --batch 112"):
         vitl16_train.build(Job("vitl16-train", "fp8", "smoke", 100, 1, "cuda:0"))
+
+
+def test_a_batch_that_gpus_can_multiply_in_fp8_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    def reach(*_: object) -> None:
+        raise LookupError("the network is made")
+
+    monkeypatch.setattr("reference.vitl16_train.make_network", reach)
+    with pytest.raises(LookupError):
+        vitl16_train.build(Job("vitl16-train", "fp8", "smoke", 112, 1, "cuda:0"))
+
+
+def test_only_tuned_variants_on_a_gpu_fuse_the_optimiser() -> None:
+    for variant, device, is_fused in (
+        ("tuned", "cuda:0", True),
+        ("tuned", "cpu", False),
+        ("baseline", "cuda:0", False),
+    ):
+        job = Job("vitl16-train", variant, "smoke", 4, 1, device)
+        optimiser = vitl16_train.make_optimiser(torch.nn.Linear(2, 2), job)
+        assert optimiser.defaults["fused"] == is_fused, (variant, device)
