@@ -163,8 +163,9 @@ def take_step(
         len(textures.colours), (job.batch_size,), generator=random, device=job.device
     )
     optimiser.zero_grad(set_to_none=True)
+    # As the held-out images, these are drawn in fp32.
+    images = textures.draw(labels, random).to(memory_format=choose_layout(job))
     with make_autocast(job):
-        images = textures.draw(labels, random).to(memory_format=choose_layout(job))
         loss = nn.functional.cross_entropy(network(images), labels)
     loss.backward()
     optimiser.step()

@@ -228,6 +228,19 @@ class BundleEvidence:
         """The board of an accelerator, for a simulated one its model; None if it is not known."""
         return self.accelerators[uuid].board if uuid in self.accelerators else None
 
+    def sum_peaks_tflops(self, rank: Rank) -> float | None:
+        """The dense peak of the accelerators of a rank together at the precision of the run, in
+        TFLOP/s; None if one is not known: a partial sum would be too low."""
+        boards = [self.board_of(uuid) for uuid in rank.accelerators]
+        known_boards = [board for board in boards if board is not None and board.peak_tflops]
+        if not boards or len(known_boards) < len(boards):
+            return None
+        return sum(
+            # The highest peak is the most cautious bound for a precision without a known peak.
+            board.peak_tflops.get(self.precision, max(board.peak_tflops.values()))
+            for board in known_boards
+        )
+
     def real_board_of(self, uuid: str) -> Board | None:
         """The board of an accelerator; None if it is simulated or not known."""
         board = self.board_of(uuid)

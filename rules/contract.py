@@ -33,6 +33,10 @@ class BoardFault(Exception):
     """A board computes wrong results. The message names the board and what to do."""
 
 
+TRAININGS_OF_A_SEED = 2**20
+"""How many trainings of all ranks have seeds of their own under one seed of a run."""
+
+
 @dataclass(frozen=True)
 class RequestSet:
     """The requests of a run. No two have the same prompt."""
@@ -85,8 +89,12 @@ class Job:
 
     def make_training_seed(self, number: int) -> int:
         """Return the seed of the training with this number on this rank, for workloads with a
-        target. No two trainings of a run, and none of a run with another seed, have the same."""
-        return self.seed * 2**20 + number * self.world_size + self.rank
+        target. No two trainings of a run, and none of a run with another seed, have the same.
+        Raises ValueError if a run has more of them."""
+        place = number * self.world_size + self.rank
+        if place >= TRAININGS_OF_A_SEED:
+            raise ValueError(f"training {number}: a run has at most {TRAININGS_OF_A_SEED}")
+        return self.seed * TRAININGS_OF_A_SEED + place
 
 
 @dataclass(frozen=True)

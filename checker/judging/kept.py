@@ -12,6 +12,7 @@ _OTHERS = frozenset(
         ("datetime", "timedelta"),
         ("datetime", "timezone"),
         ("pathlib", "PosixPath"),
+        ("pathlib._local", "PosixPath"),  # Python 3.13
         ("numpy", "dtype"),
         ("numpy", "ndarray"),
         ("numpy._core.multiarray", "_reconstruct"),
@@ -58,8 +59,11 @@ def pack_plainly(kept: object) -> bytes:
 
 class _Reader(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
-        found = super().find_class(module, name)
-        is_own = module.partition(".")[0] in _PACKAGES and isinstance(found, type)
-        if not is_own and (module, name) not in _OTHERS:
+        # Before the module is imported. A name with dots would reach what the module imports.
+        is_own = module.partition(".")[0] in _PACKAGES and "." not in name
+        found = super().find_class(module, name) if is_own or (module, name) in _OTHERS else None
+        if is_own and not (isinstance(found, type) and found.__module__ == module):
+            found = None
+        if found is None:
             raise pickle.UnpicklingError(f"a {module}.{name} is not read")
         return found

@@ -113,7 +113,9 @@ def build_power_chart(table: ReportTable) -> list[Chart]:
             id="study-power",
             title=title,
             about=f"Dashed lines: the power caps, {caps}. A model on the line draws the power of "
-            "the cap.",
+            "the cap."
+            if caps
+            else "",
             alt=f"{title}, {len(data)} results",
             table=table,
             spec=build_spec(alt.layer(draw_points(base, styles), *lines), EFFICIENCY_HEIGHT),

@@ -43,7 +43,7 @@ _MODEL_CHARTS = (
 def build_board_charts(table: ReportTable) -> list[Chart]:
     """The efficiencies that the fits use, and the peaks by precision."""
     return [
-        _build_scatter(
+        *_build_scatter(
             table,
             "trends-efficiency",
             ("date", "gflops_per_w"),
@@ -56,7 +56,7 @@ def build_board_charts(table: ReportTable) -> list[Chart]:
             ],
             about="Lines: log-linear fits, the upper one for language models.",
         ),
-        _build_scatter(
+        *_build_scatter(
             table,
             "trends-peaks",
             ("date", "gflops_per_w"),
@@ -85,7 +85,7 @@ def build_model_charts(table: ReportTable) -> list[Chart]:
             if x == "date" and y in ("gflops", "joules")
             else []
         )
-        charts.append(
+        charts.extend(
             _build_scatter(
                 table,
                 f"trends-{name}{end}",
@@ -100,9 +100,18 @@ def build_model_charts(table: ReportTable) -> list[Chart]:
                 }
                 if is_energy_over_time
                 else {},
-                about="Lines: log-linear fits to all models of the publication, and to the best."
-                if fits
-                else "",
+                about=" ".join(
+                    sentence
+                    for sentence, is_true in (
+                        (
+                            "Lines: log-linear fits to all models of the publication, and to the "
+                            "best.",
+                            fits,
+                        ),
+                        ("Dotted: what a person takes in a second.", is_energy_over_time),
+                    )
+                    if is_true
+                ),
             )
         )
     return charts
@@ -118,9 +127,12 @@ def _build_scatter(
     fits: Sequence[str] = (),
     levels: Mapping[str, float] | None = None,
     about: str = "",
-) -> Chart:
+) -> list[Chart]:
     """Points of two columns, with a log-linear fit over time to the rows of each condition of
-    `fits` and horizontal lines at `levels`, in the unit of the column upright, by their names."""
+    `fits` and horizontal lines at `levels`, in the unit of the column upright, by their names; no
+    chart without data."""
+    if not data:
+        return []
     levels = levels or {}
     x_key, y_key = keys
     # A kind looks alike in all charts of the table.
@@ -145,14 +157,16 @@ def _build_scatter(
         layers.append(_draw_fit(table, (x, y), keys, f"({condition}) && ({fit})"))
     for name, value in levels.items():
         layers += _draw_level(y, name, value)
-    return Chart(
-        id=id,
-        title=title,
-        about=about,
-        alt=f"{title}, {len(data)} points",
-        table=table,
-        spec=build_spec(alt.layer(*layers), EFFICIENCY_HEIGHT),
-    )
+    return [
+        Chart(
+            id=id,
+            title=title,
+            about=about,
+            alt=f"{title}, {len(data)} points",
+            table=table,
+            spec=build_spec(alt.layer(*layers), EFFICIENCY_HEIGHT),
+        )
+    ]
 
 
 def _make_axis(
@@ -209,6 +223,8 @@ def build_speedup_chart(table: ReportTable) -> list[Chart]:
     """The speed-ups of each task, board and precision, with their mean."""
     key = "speedup"
     data = [row for row in table.data if row["precision"] != "FP32"]
+    if not data:
+        return []
     groups = {(row["task"], str(row["board"]).partition(" ")[0], row["precision"]) for row in data}
     base = _place_rows(
         alt.Chart(alt.NamedData(table.id)).transform_filter("datum.precision !== 'FP32'"),
@@ -247,7 +263,11 @@ def build_edge_charts(table: ReportTable) -> list[Chart]:
         ),
         ("energy_per_image", "energy", "Energy of an image on small devices", "ascending"),
     )
-    return [_build_edge_chart(table, key, name, title, order) for key, name, title, order in charts]
+    return [
+        _build_edge_chart(table, key, name, title, order)
+        for key, name, title, order in charts
+        if any(row[key] is not None for row in table.rows)
+    ]
 
 
 def _build_edge_chart(table: ReportTable, key: str, name: str, title: str, order: Any) -> Chart:
@@ -278,6 +298,8 @@ def _build_edge_chart(table: ReportTable, key: str, name: str, title: str, order
 def build_check_chart(table: ReportTable) -> list[Chart]:
     """Measured energies of images beside the estimates by the trend."""
     data = [row for row in table.data if row["measured"] is not None]
+    if not data:
+        return []
     base = _place_rows(
         alt.Chart(alt.NamedData(table.id)).transform_filter("datum.measured != null"),
         "datum.model + ' · ' + datum.board + ' · ' + datum.table",

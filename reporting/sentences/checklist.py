@@ -1,6 +1,7 @@
 """What the rules leave to a reviewer: a line for each thing that a person has to judge, if runs of
 the page concern it."""
 
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -55,10 +56,14 @@ def build_checklist(
 
 
 def _read_findings(runs: Sequence[ResultRow]) -> Task | None:
-    found = [row for row in runs if row.provenance and row.provenance.findings]
-    if not found:
+    # A waiver of an error is judged as one.
+    by_run = [
+        findings
+        for row in runs
+        if row.provenance and (findings := [f for f in row.provenance.findings if not f.waived])
+    ]
+    if not by_run:
         return None
-    by_run = [row.provenance.findings for row in found if row.provenance]
     severities = {finding.rule: finding.severity for findings in by_run for finding in findings}
     counts = Counter(rule for findings in by_run for rule in {f.rule for f in findings})
     # Warnings first, then what is rare.
@@ -66,7 +71,7 @@ def _read_findings(runs: Sequence[ResultRow]) -> Task | None:
     named = [f"{rule} ({severities[rule]}) in {counts[rule]}" for rule in rules]
     return Task(
         "Findings",
-        f"{count_nouns(len(found), 'run')} of {len(runs)} passed with warnings or notes, which no "
+        f"{count_nouns(len(by_run), 'run')} of {len(runs)} passed with warnings or notes, which no "
         f"rule could decide: {_list_names(named)}. Read each.",
         f"bench-check explain {rules[0]}",
     )
@@ -160,8 +165,8 @@ def _explain_outliers(
         return None
     return Task(
         "Outliers",
-        f"{_count_of(runs, compared)} further from the mean energy of the setting than boards "
-        "differ. A run may follow every rule and be one.",
+        f"{_count_of(runs, compared)} differ from the mean energy of their setting by more than "
+        "boards do. A run may follow every rule and be one.",
         runs=runs,
     )
 
@@ -204,7 +209,7 @@ def _check_again(runs: Sequence[ResultRow], is_local: bool) -> Task | None:
     return Task(
         "Check again",
         "Judge all bundles anew on a machine of your own.",
-        f"bench-check {'--local ' if is_local else ''}--no-cache submissions",
+        "bench-check --local --no-cache PATH" if is_local else "bench-check --no-cache submissions",
     )
 
 
@@ -220,5 +225,5 @@ def _count_of(runs: Sequence[ResultRow], all_runs: Sequence[ResultRow]) -> str:
 
 
 def _locate(row: ResultRow) -> str:
-    """Where a bundle is in a round."""
-    return "/".join(("submissions", *row.run.path.parts[-3:]))
+    """Where a bundle is in a round, for a shell."""
+    return shlex.quote("/".join(("submissions", *row.run.path.parts[-3:])))

@@ -36,7 +36,7 @@ from reporting.studies.labels import (
     label_setup,
 )
 from reporting.studies.paper_tables import build_figure_tables
-from reporting.studies.tables import build_setup_table, build_tables
+from reporting.studies.tables import build_setup_table, build_tables, may_be_compared
 from reporting.study_record import NOT_COMPARED
 from rules import VERSION
 from rules.bundle_format.records import Json
@@ -93,7 +93,8 @@ class StudyPage:
     @property
     def ratio_setups(self) -> Mapping[str, int]:
         """The numbers of the setups whose energies the page compares model by model at first: the
-        two on one board with most models in common, or the first two."""
+        two on one board with most models in common, or the first two that may be compared. One
+        number twice if there are none."""
         groups = list(self.groups.items())
         common = {
             (over, under): len({model_key(r) for r in results} & {model_key(r) for r in others})
@@ -102,9 +103,12 @@ class StudyPage:
             )
             if setup.board == other.board and setup.provenance == other.provenance
         }
-        over, under = max(
-            common, key=lambda pair: common[pair], default=(0, min(1, len(groups) - 1))
+        compared = (
+            (over, under)
+            for (over, (setup, _)), (under, (other, _)) in combinations(enumerate(groups), 2)
+            if may_be_compared(setup.provenance, other.provenance)
         )
+        over, under = max(common, key=lambda pair: common[pair], default=next(compared, (0, 0)))
         return {"over": over, "under": under}
 
 

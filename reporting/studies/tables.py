@@ -344,15 +344,20 @@ def _build_pair_table(groups: Groups) -> ReportTable:
     return ReportTable(f"{_ID}-pairs", "Setups compared", columns, rows, about)
 
 
+def may_be_compared(provenance: str, other: str) -> bool:
+    """Whether results of these provenances are compared: simulated and demo ones only with their
+    like."""
+    return provenance == other or not {provenance, other} & NOT_COMPARED
+
+
 def _compare_pairs(groups: Groups) -> Iterator[Cells]:
     sound = {setup: keep_sound(results) for setup, results in groups.items()}
     untagged = {setup: _drop_tags(results) for setup, results in sound.items()}
     for (setup, results), (other, others) in combinations(sound.items(), 2):
-        provenances = {setup.provenance, other.provenance}
-        if len(provenances) == 2 and provenances & NOT_COMPARED:
+        if not may_be_compared(setup.provenance, other.provenance):
             continue
         pair: tuple[Sequence[ModelResult], Sequence[ModelResult]] = others, results
-        if len(provenances) == 2:
+        if setup.provenance != other.provenance:
             pair = untagged[other], untagged[setup]
         comparison = compare_setups(*pair)
         if comparison is None:

@@ -7,6 +7,9 @@ from statistics import median
 from rules.declarations.run import StatedEpoch
 from rules.metrics.figures import Estimate, RunFigures, estimate_product, estimate_ratio
 
+MAX_ROUNDING = 1e-6
+"""Of an accuracy that was computed in single precision."""
+
 
 @dataclass(frozen=True)
 class TargetFigures:
@@ -27,8 +30,8 @@ class TargetFigures:
 def compute_target_figures(
     figures: RunFigures, stated: Sequence[StatedEpoch]
 ) -> TargetFigures | None:
-    """The figures of a run with a target. None where a scored epoch states no training or has no
-    energy."""
+    """The figures of a run with a target. None where no scored epoch states a training, or one has
+    no items."""
     scored = figures.scored_epochs
     numbers = {epoch.epoch for epoch in scored}
     steps = [t.steps for e in stated if e.epoch in numbers for t in e.trainings or ()]

@@ -14,10 +14,10 @@ from rules.studies.accuracy import read_shipped_table
 
 _ARCHITECTURES = """
 test_ - gmixer - mobilenet_edgetpu - hgnet -
-resnext101_64x4d - maxxvit - naflexvit - mobilenetv5 - iformer - csatv2 -
+maxxvit - naflexvit - mobilenetv5 - iformer - csatv2 -
 aimv2 2411.14402
 bat_ -
-beitv2 2208.06366 beit 2106.08254
+beit3 2208.10442 beitv2 2208.06366 beit 2106.08254
 botnet 2101.11605 eca_botnext 2101.11605 sebotnet 2101.11605 lamhalobotnet 2103.12731
 caformer 2210.13452 convformer 2210.13452 poolformerv2 2210.13452 poolformer 2111.11418
 cait 2103.17239
@@ -32,8 +32,8 @@ dm_nfnet 2102.06171 eca_nfnet 2102.06171 nfnet 2102.06171 nf_ 2101.08692
 eca_halonext 2103.12731 sehalonet 2103.12731 halo 2103.12731
 eca_res 1910.03151 ecaresne 1910.03151 eca_vovnet 1911.06667
 edgenext 2206.10589 efficientformerv2 2212.08059 efficientformer 2206.01191
-efficientnetv2 2104.00298 tf_efficientnetv2 2104.00298
-efficientnet 1905.11946 tf_efficientnet 1905.11946 gc_efficientnet 1905.11946
+efficientnetv2 2104.00298 tf_efficientnetv2 2104.00298 gc_efficientnetv2 2104.00298
+efficientnet 1905.11946 tf_efficientnet 1905.11946
 efficientvit_b 2205.14756 efficientvit_l 2205.14756 efficientvit_m 2305.07027
 ese_vovnet 1911.06667 vovnet 1904.09730
 eva02 2303.11331 eva 2211.07636
@@ -72,12 +72,12 @@ volo 2106.13112 wide_resnet 1605.07146 xcit 2106.09681
 matches counts."""
 
 _TRAININGS = """
-sw_ - sbb - bt_ - in12k - tv2 - e3600 -
+sw_ - sbb - bt_ - in12k - tv2 - ra4 - c2ns - ch_ -
 a1_ 2110.00476 a1h 2110.00476 a2_ 2110.00476 a3_ 2110.00476 ah_ 2110.00476
 b1k 2110.00476 b2k 2110.00476 c1_ 2110.00476 c2_ 2110.00476 c3_ 2110.00476
 d_in 2110.00476 d1 2110.00476 h_in 2110.00476
-aa_ 1805.09501 ap_ 1911.09665 ns_jft 1911.04252 ra_ 1909.13719 ra2 1909.13719 ra3 1909.13719
-racm 1909.13719 ram_ 1909.13719 naver 2403.13298
+aa_ 1805.09501 ap_ 1911.09665 ns_jft 1911.04252 ra_ 2110.00476 ra2 2110.00476 ra3 2110.00476
+racm 2110.00476 ram_ 2110.00476 agc 2110.00476 a2h 2110.00476 naver 2403.13298
 augreg 2106.10270 bit 1912.11370 bitm 1912.11370 goog_distilled 2106.05237
 datacomp 2304.14108 dfn 2309.17425 dino 2104.14294 gluon 1812.01187
 laion2b 2210.08402 openai 2103.00020 metaclip 2309.16671 siglip 2303.15343 webli 2303.15343

@@ -1,5 +1,6 @@
 """Turns the good bundle of a run into one that trains to a target."""
 
+from rules.contract import TRAININGS_OF_A_SEED
 from rules.testing.frames import EvidenceFrames
 from rules.workloads import Target, workloads
 
@@ -32,7 +33,9 @@ def train_to_target(evidence: EvidenceFrames) -> None:
         epoch["trainings"] = [
             {
                 "rank": rank,
-                "seed": epoch["epoch"] * len(ranks) + place,
+                "seed": result["settings"]["seed"] * TRAININGS_OF_A_SEED
+                + epoch["epoch"] * len(ranks)
+                + place,
                 "steps": TARGET.steps_between * (20 + (epoch["epoch"] + place) % 5),
                 "accuracy": (TARGET.accuracy * TARGET.held_out + epoch["epoch"]) / TARGET.held_out,
             }

@@ -93,3 +93,18 @@ def test_only_classes_of_the_project_are_read() -> None:
     for foreign in (print, Submissions):
         with pytest.raises(ValueError, match="is not read"):
             unpack_kept(pickle.dumps(foreign))
+    # Not what a module of the project imports, under either name, nor its functions.
+    for module, name in (
+        ("rules.fingerprints", "np.ndarray"),
+        ("rules.fingerprints", "Bundle"),
+        ("rules.run_summary", "summarize"),
+        ("rules", "VERSION"),
+    ):
+        text = f"{_unicode(module)}{_unicode(name)}".encode("latin-1")
+        with pytest.raises(ValueError, match=f"a {module}.{name} is not read"):
+            unpack_kept(b"\x80\x04" + text + b"\x93.")
+
+
+def _unicode(text: str) -> str:
+    """The operation of a pickle that reads a short text."""
+    return f"\x8c{chr(len(text))}{text}"

@@ -1,10 +1,11 @@
 """A run with a target whose epochs differ as its seeds do is accepted."""
 
+import numpy as np
 from conftest import Submissions, copy_evidence
 from support.bundles import rederive
 
 from checker.engine import judge
-from rules.testing.target import train_to_target
+from rules.testing.target import TARGET, train_to_target
 
 
 def test_honest_run_to_a_target_passes(submissions: Submissions) -> None:
@@ -28,3 +29,16 @@ def test_epochs_of_other_lengths_are_no_offence(submissions: Submissions) -> Non
     rederive(evidence)
     reported = {finding.rule for finding in judge(submissions.add(evidence)).findings}
     assert not reported & {"P103", "P108", "P120", "T125"}
+
+
+def test_an_accuracy_in_single_precision_is_that_of_whole_samples(
+    submissions: Submissions,
+) -> None:
+    evidence = copy_evidence()
+    train_to_target(evidence)
+    rederive(evidence)
+    for epoch in evidence.result["epochs"]:
+        for training in epoch["trainings"]:
+            training["accuracy"] = float(np.float32(TARGET.accuracy))
+    reported = {finding.rule for finding in judge(submissions.add(evidence)).findings}
+    assert not reported & {"P128", "P131"}

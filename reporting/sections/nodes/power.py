@@ -206,7 +206,7 @@ def _make_node_gain_cells(sweep: CapSweep) -> Iterator[Cells]:
             **_make_gain_cells("", of_boards),
             "not_told_apart": None
             if of_node.energy_gain_percent.ci95 is None
-            else ", ".join(list_not_told_apart(of_node)) or "none",
+            else ", ".join(n for n in list_not_told_apart(of_node) if "gain" in n) or "none",
         }
 
 

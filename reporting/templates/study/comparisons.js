@@ -80,7 +80,9 @@
 
   function drawRatios() {
     const [over, under] = ["over", "under"].map((name) => panel.elements[name].selectedIndex);
-    const pairs = over === under ? [] : pairModels(over, under);
+    const provenances = [setups[over].provenance, setups[under].provenance];
+    const isMixed = provenances[0] !== provenances[1] && provenances.some((provenance) => ["simulated", "demo"].includes(provenance));
+    const pairs = over === under || isMixed ? [] : pairModels(over, under);
     const logs = pairs.map(({ ratio }) => Math.log(ratio));
     const mean = logs.reduce((sum, log) => sum + log, 0) / logs.length;
     const spread = Math.sqrt(logs.reduce((sum, log) => sum + (log - mean) ** 2, 0) / (logs.length - 1));
@@ -88,12 +90,12 @@
     Object.assign(window.wattmark, { ratio: { count: pairs.length, factor } });
     document.querySelector("[data-ratio]").value = pairs.length
       ? `${grouped(String(pairs.length))} models: geometric mean ${number(factor, 4)}${pairs.length > 1 ? `, geometric standard deviation ${number(Math.exp(spread), 3)}` : ""}.`
-      : "The setups have no model in common.";
+      : isMixed ? "Simulated and demo results are compared with their like only." : "The setups have no model in common.";
     plots.ratio.draw(() => {
       const energies = pairs.map(({ under: other }) => milli(other.joules));
       const level = (y, style) => ({ points: [Math.min(...energies) / 2, Math.max(...energies) * 2].map((x) => ({ x, y })), style });
       return {
-        watermark: findWatermark(pairs.map(({ over: row }) => row)),
+        watermark: findWatermark(pairs.flatMap(({ over: first, under: second }) => [first, second])),
         x: { title: "energy of the second setup, mJ per image", log: true }, y: { title: "energy ratio", log: true, values: [1, ...pairs.map(({ ratio }) => ratio)] },
         points: pairs.map((pair) => ({ x: milli(pair.under.joules), y: pair.ratio, row: pair, style: styleOf(pair.over) })),
         lines: pairs.length ? [level(1, "contour"), level(factor, "published")] : [],

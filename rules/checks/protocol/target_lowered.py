@@ -1,10 +1,10 @@
-"""The target is below that of the workload
+"""The target is not that of the workload
 
 ## What it does
 Compares `target_accuracy` in the settings of the implementation with the target of the workload.
 
 ## Why it is bad
-A lower accuracy takes fewer steps, so energy and time to it compare with no other run.
+Another accuracy takes other steps, so energy and time to it compare with no other run.
 
 ## What to do
 State and reach the target of the workload, and run again.
@@ -28,7 +28,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
     if bundle.target is None:
         return
     stated = bundle.implementation.settings.get("target_accuracy")
-    if not isinstance(stated, int | float) or stated < bundle.target.accuracy:
+    if isinstance(stated, bool) or stated != bundle.target.accuracy:
         pointer = "/implementation/settings/target_accuracy"
-        expected = f"at least {bundle.target.accuracy:g}, the target of the workload"
+        expected = f"{bundle.target.accuracy:g}, the target of the workload"
         yield Violation(RESULT, pointer, str(stated), expected)

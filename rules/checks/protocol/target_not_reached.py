@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from rules.bundle import Bundle
 from rules.bundle_format.table import RESULT
 from rules.finding import Severity, Violation
+from rules.metrics.target import MAX_ROUNDING
 from rules.rule import BundleRule
 
 RULE = BundleRule(__name__, "P128", Severity.ERROR, added="1.13.0", waivable=False)
@@ -30,7 +31,7 @@ def check(bundle: Bundle) -> Iterator[Violation]:
         return
     for epoch in bundle.stated_epochs:
         for training in epoch.trainings or ():
-            if training.accuracy < bundle.target.accuracy:
+            if training.accuracy < bundle.target.accuracy - MAX_ROUNDING:
                 yield Violation(
                     RESULT,
                     f"{training.pointer}/accuracy",

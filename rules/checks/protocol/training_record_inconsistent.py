@@ -26,13 +26,11 @@ from rules.bundle import Bundle
 from rules.bundle_format.table import RESULT
 from rules.declarations.run import StatedTraining
 from rules.finding import Severity, Violation
+from rules.metrics.target import MAX_ROUNDING
 from rules.rule import BundleRule
 from rules.workloads import Target
 
 RULE = BundleRule(__name__, "P131", Severity.ERROR, added="1.13.0", waivable=False)
-
-MAX_ROUNDING = 1e-6
-"""Of an accuracy that was computed in single precision."""
 
 
 @RULE.check
@@ -45,10 +43,9 @@ def check(bundle: Bundle) -> Iterator[Violation]:
         trainings = epoch.trainings or ()
         counts = Counter(training.rank for training in trainings)
         if counts != expected:
-            found = ", ".join(f"{n} of rank {rank}" for rank, n in sorted(counts.items()))
-            yield Violation(
-                RESULT, f"{epoch.pointer}/trainings", found or "none", f"{batches} of each rank"
-            )
+            others = [rank for rank in {*expected, *counts} if counts[rank] != expected[rank]]
+            found = ", ".join(f"{counts[rank]} of rank {rank}" for rank in sorted(others)[:4])
+            yield Violation(RESULT, f"{epoch.pointer}/trainings", found, f"{batches} of each rank")
         for training in trainings:
             yield from _check_training(training, bundle.target)
 

@@ -1,11 +1,12 @@
-"""Two trainings of a run have one seed
+"""The seed of a training is no new one of the run
 
 ## What it does
-Looks for seeds that several trainings of result.json state, also those of the discarded epoch.
+Looks for seeds that several trainings of result.json state, also those of the discarded epoch, and
+for seeds that do not follow from the seed of the run.
 
 ## Why it is bad
 The interval of the energy to a target shows how much it varies between seeds. A favourable seed
-that is used twice narrows the interval and lowers the mean.
+that is used twice, in one run or in two, narrows the interval and lowers the mean.
 
 ## What to do
 Give each training a seed of its own (`Job.make_training_seed`), and run again.
@@ -18,6 +19,7 @@ from collections.abc import Iterator
 
 from rules.bundle import Bundle
 from rules.bundle_format.table import RESULT
+from rules.contract import TRAININGS_OF_A_SEED
 from rules.finding import Severity, Violation
 from rules.rule import BundleRule
 
@@ -38,4 +40,12 @@ def check(bundle: Bundle) -> Iterator[Violation]:
                     f"{training.pointer}/seed",
                     f"{training.seed}, the seed of {owner}",
                     "a seed that no other training has",
+                )
+            elif training.seed // TRAININGS_OF_A_SEED != bundle.settings.seed:
+                yield Violation(
+                    RESULT,
+                    f"{training.pointer}/seed",
+                    f"{training.seed}",
+                    f"{TRAININGS_OF_A_SEED} times {bundle.settings.seed}, the seed of the run, and "
+                    "less than that many more",
                 )

@@ -35,17 +35,11 @@ def check(bundle: Bundle) -> Iterator[Violation]:
         return
     defined = as_defined(bundle.request_set, size)
     for rank in bundle.ranks:
-        boards = [bundle.board_of(uuid) for uuid in rank.accelerators]
-        known_boards = [board for board in boards if board is not None and board.peak_tflops]
+        peak_tflops = bundle.sum_peaks_tflops(rank)
         parts = [part for part in bundle.scored_parts if part.rank == rank.rank]
-        # M107 reports boards without a known peak. A partial sum of peaks would be too low.
-        if len(known_boards) < len(boards) or not parts:
+        # M107 reports boards without a known peak.
+        if peak_tflops is None or not parts:
             continue
-        peak_tflops = sum(
-            # The highest peak is the most cautious bound for a precision without a known peak.
-            board.peak_tflops.get(bundle.precision, max(board.peak_tflops.values()))
-            for board in known_boards
-        )
         # One epoch above the peak is impossible, even if the mean of the run is not.
         share, epoch = max(
             (min_peak_share(part.items / part.active_s, size, peak_tflops, defined), part.epoch)

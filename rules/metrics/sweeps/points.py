@@ -101,6 +101,9 @@ def make_node_point(run: SweepRun) -> Point | None:
     without it."""
     if run.node_joules_per_item is None or run.node_mean_power_w is None:
         return None
+    # A meter may read 0 W, which other rules report.
+    if not run.node_joules_per_item.mean > 0:
+        return None
     headline = replace(
         describe_epochs(run.figures).headline,
         joules_per_item=run.node_joules_per_item,

@@ -1,6 +1,7 @@
 """The charts that redraw figures of papers: sound Vega-Lite, and the values of their tables."""
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -13,6 +14,7 @@ from reporting.charts import build_charts
 from reporting.charts.chart import Chart
 from reporting.charts.render import to_svg
 from reporting.report_table import ReportTable
+from reporting.studies.page import StudyPage
 from reporting.studies.paper_tables import (
     build_figure_tables,
     build_ladder_table,
@@ -133,3 +135,24 @@ def test_fits_leave_out_what_came_after_the_publication(charts: dict[str, Chart]
         kinds = {str(row["kind"]) for row in charts[id].table.rows}
         assert any("after 2021" in kind for kind in kinds)
         assert all("after" in condition or "best of" in condition for condition in conditions)
+
+
+def test_tables_without_figures_have_no_chart(tables: dict[str, ReportTable]) -> None:
+    """A publication need not state every figure."""
+    for id, table in tables.items():
+        if not id.startswith("trends"):
+            continue
+        texts = {"precision": "FP32", "kind": "a", "name": "a", "table": "a"}
+        rows = tuple({key: texts.get(key) for key in row} for row in table.rows)
+        for emptied in (replace(table, rows=()), replace(table, rows=rows)):
+            assert build_charts(emptied) == [], id
+
+
+def test_simulated_setups_are_compared_with_their_like_only() -> None:
+    results = [make_result(name, 0.1, 80) for name in ("resnet50", "resnet18")]
+    others = [in_setup(result, provenance="simulated") for result in results]
+    page = StudyPage(group_by_setup([*results, *others]), {}, {}, False, "")
+    assert page.ratio_setups == {"over": 0, "under": 0}
+    third = [in_setup(result, board="NVIDIA H100") for result in results]
+    page = StudyPage(group_by_setup([*others, *results, *third]), {}, {}, False, "")
+    assert page.ratio_setups == {"over": 1, "under": 2}

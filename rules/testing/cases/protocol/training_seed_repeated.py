@@ -1,6 +1,7 @@
 """Mutations that the rule `training-seed-repeated` must find."""
 
 from rules.checks.protocol.training_seed_repeated import RULE
+from rules.contract import TRAININGS_OF_A_SEED
 from rules.testing.case import mutation
 from rules.testing.frames import EvidenceFrames
 from rules.testing.target import train_to_target
@@ -18,4 +19,12 @@ def all_alike(evidence: EvidenceFrames) -> None:
     train_to_target(evidence)
     for epoch in evidence.result["epochs"]:
         for training in epoch["trainings"]:
-            training["seed"] = 1
+            training["seed"] = TRAININGS_OF_A_SEED
+
+
+@mutation(RULE)
+def seeds_of_another_run(evidence: EvidenceFrames) -> None:
+    train_to_target(evidence)
+    for epoch in evidence.result["epochs"]:
+        for training in epoch["trainings"]:
+            training["seed"] += TRAININGS_OF_A_SEED
