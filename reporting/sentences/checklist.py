@@ -165,8 +165,8 @@ def _explain_outliers(
         return None
     return Task(
         "Outliers",
-        f"{_count_of(runs, compared)} differ from the mean energy of their setting by more than "
-        "boards do. A run may follow every rule and be one.",
+        f"{_count_of(runs, compared)} whose energy is further from the mean of their setting "
+        "than boards differ. A run may follow every rule and be one.",
         runs=runs,
     )
 

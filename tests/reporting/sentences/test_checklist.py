@@ -58,7 +58,7 @@ def test_lines_that_no_run_needs_are_left_out(submissions: Submissions) -> None:
     assert "Findings" not in tasks
     local = read_tasks(build_page(submissions, local=True))
     assert set(tasks) - set(local) == {"Keys", "Reviews", "Repeats"}
-    assert local["Check again"].command == "bench-check --local --no-cache submissions"
+    assert local["Check again"].command == "bench-check --local --no-cache PATH"
 
 
 def test_own_implementation_is_named(submissions: Submissions) -> None:
@@ -83,7 +83,7 @@ def test_run_far_from_its_setting_is_an_outlier(submissions: Submissions) -> Non
         titles = {t.title: t for t in build_checklist([row], [table], Path.as_posix, False)}
         assert ("Outliers" in titles) == is_far
         if is_far:
-            assert titles["Outliers"].text.startswith("1 run of 1 further from the mean energy")
+            assert titles["Outliers"].text.startswith("1 run of 1 whose energy is further")
 
 
 def test_demo_runs_are_nobodys_task(submissions: Submissions) -> None:
