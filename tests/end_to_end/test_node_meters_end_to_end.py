@@ -89,7 +89,7 @@ def run_bench(directory: Path, disturb: Disturb | None = None, **changes: object
                         disturb(servers, len(re.findall(r"^epoch ", text, re.MULTILINE)))
                     time.sleep(0.02)
             text = (directory / "output").read_text()
-            assert "\nbundle: " in text, text
+            assert "\npre-check: " in text, text
             (manifest,) = (directory / "out").glob("*/MANIFEST.json")
             return MeteredRun(manifest.parent, text, command_lines, servers.ports, servers.secrets)
     finally:

@@ -90,7 +90,7 @@ def test_a_reader_that_is_killed_does_not_end_the_run(tmp_path):
     os.kill(readers[0], signal.SIGKILL)
     output, _ = process.communicate(timeout=240)
     assert "meter node-meter: the reader of meter node-meter ended by itself" in output
-    assert "bundle: " in output, output
+    assert "pre-check: " in output, output
 
 
 @needs_snmpd
