@@ -61,9 +61,11 @@ class _Reader(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         # Before the module is imported. A name with dots would reach what the module imports.
         is_own = module.partition(".")[0] in _PACKAGES and "." not in name
-        found = super().find_class(module, name) if is_own or (module, name) in _OTHERS else None
-        if is_own and not (isinstance(found, type) and found.__module__ == module):
-            found = None
-        if found is None:
+        record_class = (
+            super().find_class(module, name) if is_own or (module, name) in _OTHERS else None
+        )
+        if is_own and not (isinstance(record_class, type) and record_class.__module__ == module):
+            record_class = None
+        if record_class is None:
             raise pickle.UnpicklingError(f"a {module}.{name} is not read")
-        return found
+        return record_class

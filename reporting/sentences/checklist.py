@@ -216,8 +216,9 @@ def _check_again(runs: Sequence[ResultRow], is_local: bool) -> Task | None:
 def _list_names(names: Iterable[str]) -> str:
     """The first names, and how many more there are."""
     names = list(names)
-    rest = len(names) - MAX_NAMES
-    return join_words([*names[:MAX_NAMES], f"{rest} more"] if rest > 0 else names)
+    unnamed_count = len(names) - MAX_NAMES
+    shown_names = [*names[:MAX_NAMES], f"{unnamed_count} more"] if unnamed_count > 0 else names
+    return join_words(shown_names)
 
 
 def _count_of(runs: Sequence[ResultRow], all_runs: Sequence[ResultRow]) -> str:
