@@ -24,17 +24,30 @@ from reference.training import Settings, count_parameters, hash_first_samples
 from rules.contract import Built, Job, Recorder, Training
 from rules.workloads import Size, Target, workloads
 
-SOURCE_CLASSES, TARGET_CLASSES = 20, 10
+SOURCE_CLASSES = 20
 WAVES = 3
 """Waves of a class."""
 MAX_FREQUENCY = 6
 """Most periods of a wave across an image, in each direction."""
-NOISE = {"full": 1.5, "smoke": 0.8}
-"""Standard deviation of the noise, by size. A wave has an amplitude of about 1."""
 PRETRAINING_STEPS = 100
-PRETRAINING_RATE, LEARNING_RATE = 0.03, 0.02
+PRETRAINING_RATE = 0.03
 MOMENTUM = 0.9
 SMALL_WIDTH = 16
+
+
+@dataclass(frozen=True)
+class Difficulty:
+    """What decides how many steps a training takes."""
+
+    target_classes: int
+    noise: float
+    """Standard deviation. A wave has an amplitude of about 1."""
+    learning_rate: float
+
+
+# A training of the full size takes 150 to 200 steps, and evaluations a quarter of its time. With ten
+# classes or ten times the rate it ends at one of the first evaluations.
+DIFFICULTIES = {"full": Difficulty(100, 3.0, 0.002), "smoke": Difficulty(10, 0.8, 0.02)}
 
 
 @dataclass(frozen=True)
@@ -90,11 +103,12 @@ def build(job: Job) -> Built:
         torch.set_num_threads(1)
     torch.manual_seed(job.seed)
     random = torch.Generator(job.device).manual_seed(job.seed)
+    target_classes = DIFFICULTIES[job.size].target_classes
     source = make_task(SOURCE_CLASSES, size, job, random)
-    target = make_task(TARGET_CLASSES, size, job, random)
+    target = make_task(target_classes, size, job, random)
     backbone, features = make_backbone(workload.model, job)
     accuracy = pretrain(backbone, features, source, job, random)
-    network = add_head(backbone, features, TARGET_CLASSES, job)
+    network = add_head(backbone, features, target_classes, job)
     pretrained = {name: value.clone() for name, value in network.state_dict().items()}
     return Built(
         run=partial(run, job=job, network=network, pretrained=pretrained, task=target, size=size),
@@ -134,7 +148,7 @@ def train_to_target(
 ) -> tuple[Training, Tensor]:
     """Train until an evaluation reaches the target. Returns the training and its last loss."""
     random = torch.Generator(job.device).manual_seed(seed)
-    optimiser = make_optimiser(network, LEARNING_RATE, job)
+    optimiser = make_optimiser(network, DIFFICULTIES[job.size].learning_rate, job)
     accuracy = 0.0
     for step in range(1, target.max_steps + 1):
         loss = take_step(network, optimiser, task.textures, job, random)
@@ -214,7 +228,7 @@ def make_task(classes: int, size: Size, job: Job, random: torch.Generator) -> Ta
         ).float(),
         torch.randn((classes, WAVES, 3), generator=random, device=device),
         size.input_shape[-1],
-        NOISE[job.size],
+        DIFFICULTIES[job.size].noise,
     )
     labels = (torch.arange(size.target.held_out, device=device) % classes).split(job.batch_size)
     images = tuple(textures.draw(part, random) for part in labels)
@@ -272,19 +286,19 @@ def choose_layout(job: Job) -> torch.memory_format:
 def describe_settings(job: Job, size: Size, pretraining_accuracy: float) -> Settings:
     """Return the settings that a bundle records."""
     assert size.target is not None
-    tuned = job.variant == "tuned"
+    tuned, difficulty = job.variant == "tuned", DIFFICULTIES[job.size]
     return {
         "target_accuracy": size.target.accuracy,
         "held_out": size.target.held_out,
         "steps_between_evaluations": size.target.steps_between,
         "source_classes": SOURCE_CLASSES,
-        "target_classes": TARGET_CLASSES,
-        "noise": NOISE[job.size],
+        "target_classes": difficulty.target_classes,
+        "noise": difficulty.noise,
         "pretraining_steps": PRETRAINING_STEPS,
         "pretraining_seed": job.seed,
         "pretraining_accuracy": pretraining_accuracy,
         "optimizer": f"SGD, momentum {MOMENTUM}",
-        "learning_rate": LEARNING_RATE,
+        "learning_rate": difficulty.learning_rate,
         "memory_format": "channels_last" if tuned else "contiguous",
         "autocast": "bf16" if tuned else None,
         "compiled": False,

@@ -13,11 +13,11 @@ WORKLOAD = Workload(
     fixed={},
     full=Size(
         input_shape=(3, 299, 299),
-        parameters=20_827_442,
+        parameters=21_011_852,
         flops_per_item=50.13e9,
         batch_sizes={"baseline": 64, "tuned": 64},
         max_batch_size=512,
-        target=Target(accuracy=0.9, held_out=2000, steps_between=5, max_steps=1000),
+        target=Target(accuracy=0.9, held_out=1000, steps_between=10, max_steps=1000),
     ),
     smoke=Size(
         input_shape=(3, 16, 16),

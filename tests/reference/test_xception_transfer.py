@@ -77,10 +77,11 @@ def test_a_training_that_misses_the_target_ends_the_run() -> None:
     job = make_job()
     size = WORKLOAD.size("smoke")
     random = torch.Generator().manual_seed(1)
-    task = xception_transfer.make_task(xception_transfer.TARGET_CLASSES, size, job, random)
+    classes = xception_transfer.DIFFICULTIES["smoke"].target_classes
+    task = xception_transfer.make_task(classes, size, job, random)
     network = xception_transfer.add_head(
         *xception_transfer.make_backbone(WORKLOAD.model, job),
-        xception_transfer.TARGET_CLASSES,
+        classes,
         job,
     )
     target = type(size.target)(accuracy=1.0, held_out=100, steps_between=2, max_steps=4)

@@ -64,7 +64,9 @@ def test_parameters_and_flops_are_those_of_the_transfer(size: str) -> None:
     job = Job(defined.id, "baseline", size, BATCH, 1, "meta")
     with torch.device("meta"):
         backbone = xception_transfer.make_backbone(defined.model, job)
-        model = xception_transfer.add_head(*backbone, xception_transfer.TARGET_CLASSES, job)
+        model = xception_transfer.add_head(
+            *backbone, xception_transfer.DIFFICULTIES[size].target_classes, job
+        )
         images = torch.randn(BATCH, *expected.input_shape)
     assert sum(p.numel() for p in model.parameters()) == expected.parameters
     with flop_counter.FlopCounterMode(display=False) as counter:
