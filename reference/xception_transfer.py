@@ -45,7 +45,7 @@ class Difficulty:
     learning_rate: float
 
 
-# A training of the full size takes 150 to 200 steps on an H200, and evaluations a quarter of its
+# A training of the full size takes 110 to 130 steps on an H200, and evaluations a quarter of its
 # time. With ten classes or ten times the rate it ends at one of the first evaluations.
 DIFFICULTIES = {"full": Difficulty(100, 3.0, 0.002), "smoke": Difficulty(10, 0.8, 0.02)}
 

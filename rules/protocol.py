@@ -58,6 +58,11 @@ class Protocol:
         """Number of epochs that the headline averages over."""
         return self.epochs - self.discarded_epochs
 
+    def choose_min_epoch_s(self, is_control: bool, has_target: bool) -> float:
+        """Return the least active time of an epoch, in s. A control run is compared with no other
+        run, and a batch that trains to a target is a measurement of its own."""
+        return self.min_control_epoch_s if is_control or has_target else self.min_epoch_s
+
 
 # NVML's reasons that make an epoch invalid: hardware slowdown 0x8, software thermal 0x20, hardware
 # thermal 0x40 and power brake 0x80. The software power cap, 0x4, is allowed: it is set whenever the

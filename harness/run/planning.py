@@ -275,7 +275,8 @@ def find_standing(plan: Plan, workload: Workload) -> str:
         return "control"
     if source_class(plan.meter).simulated or plan.machine.torch_device != "cuda":
         return "demo"
-    if plan.configuration.size != "full" or plan.configuration.epoch_s < CURRENT.min_epoch_s:
+    min_epoch_s = CURRENT.choose_min_epoch_s(False, workload.full.target is not None)
+    if plan.configuration.size != "full" or plan.configuration.epoch_s < min_epoch_s:
         return "demo"
     # Results of the closed division compare systems, so all else must be equal.
     is_as_defined = (

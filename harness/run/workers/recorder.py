@@ -17,7 +17,7 @@ from rules.bundle_format.records import BatchWindow
 from rules.contract import Training
 
 WARMUP_BATCHES = 3
-FIRST_CALIBRATION_BATCHES = 4
+FIRST_CALIBRATION_BATCHES = 2
 # A calibration phase takes at least this share of an epoch.
 CALIBRATION_SHARE = 0.2
 

@@ -31,9 +31,9 @@ RULE = BundleRule(__name__, "P103", Severity.ERROR, standings=("closed", "open",
 
 @RULE.check
 def check(bundle: Bundle) -> Iterator[Violation]:
-    is_shorter = bundle.standing == "control" or bundle.target is not None
-    protocol = bundle.protocol
-    minimum_s = protocol.min_control_epoch_s if is_shorter else protocol.min_epoch_s
+    minimum_s = bundle.protocol.choose_min_epoch_s(
+        bundle.standing == "control", bundle.target is not None
+    )
     active_s: dict[int, float] = {}
     for part in bundle.scored_parts:
         # The accelerator with the least active time decides: its counter has the largest relative

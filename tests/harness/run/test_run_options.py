@@ -168,6 +168,9 @@ def test_closed_and_open_are_told_apart_by_what_is_run():
         == "open"
     )
     assert standing(smoke=True) == standing(epoch_s=29.0) == standing(device="cpu") == "demo"
+    # A batch that trains to a target is long, so that fewer seconds suffice.
+    assert standing("xception-transfer", epoch_s=10.0) == "open"
+    assert standing("xception-transfer", epoch_s=9.0) == "demo"
 
 
 def test_simulated_source_of_a_user_is_a_demo_even_with_the_torch_device_of_a_gpu(

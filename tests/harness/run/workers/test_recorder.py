@@ -97,7 +97,7 @@ def test_an_epoch_has_the_trainings_of_its_batches():
 def test_calibration_goes_on_until_it_has_seen_a_fifth_of_an_epoch():
     _, calibrated, count = run(batch_ms=1, epochs=0)
     assert calibrated[0][1] == pytest.approx(1e-3, rel=0.01)
-    assert count == 3 + 8 + 16 + 32 + 64 + 128 + 256
+    assert count == 3 + 4 + 8 + 16 + 32 + 64 + 128 + 256
 
 
 def test_a_batch_that_stalls_does_not_shorten_the_epochs():
