@@ -1,5 +1,5 @@
   // Draws points and lines into a figure as SVG. Points with one style are one path, so that thousands are drawn in some milliseconds.
-  const MARGIN = { top: 10, right: 14, bottom: 44, left: 58 };
+  const MARGIN = { top: 10, right: 14, bottom: 44, left: 68 };
   const REACH_PX = 22; // how far from a point the pointer may be to mean it
   const SVG = "http://www.w3.org/2000/svg";
 
