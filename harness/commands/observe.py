@@ -31,9 +31,9 @@ def observe(files: tuple[Path, ...], job_path: Path, out: Path, **options: Any) 
     from checker.engine import judge
     from harness.observed.declaration import read_declaration
     from harness.observed.observe import observe as make_bundle
-    from harness.power_logs.read import LogRequest
-    from harness.power_logs.records import PowerLogError
     from harness.power_logs.summary import format_problems
+    from rules.power_logs.read import LogRequest
+    from rules.power_logs.records import PowerLogError
 
     try:
         declared = read_declaration(job_path)

@@ -41,6 +41,11 @@ class ObservationBundle:
         """The rows of power.csv.gz."""
         return self._evidence.power
 
+    @property
+    def node_log(self) -> str:
+        """The text of node_log.gz."""
+        return self._evidence.node_log
+
     @cached_property
     def declaration(self) -> ObservationDeclaration:
         """What observation.json declares, without the figures."""

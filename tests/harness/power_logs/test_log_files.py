@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from harness.cli import main
 from harness.power_logs import text
-from harness.power_logs.read import LogRequest, read_log
-from harness.power_logs.records import PowerLogError
+from harness.power_logs.read import read_log
+from rules.power_logs.read import LogRequest
+from rules.power_logs.records import PowerLogError
 
 DATA = Path(__file__).parent / "data"
 TORN = (DATA / "ptd_torn.txt").read_bytes()

@@ -5,12 +5,12 @@ from rules.testing.case import observation_mutation
 from rules.testing.frames import ObservationFrames
 
 
-@observation_mutation(RULE)
+@observation_mutation(RULE, "O106")
 def readings_of_zero(frames: ObservationFrames) -> None:
     frames.power.loc[2000:2010, "power_mw"] = 0.0
 
 
-@observation_mutation(RULE)
+@observation_mutation(RULE, "O106")
 def a_negative_reading(frames: ObservationFrames) -> None:
     frames.power.loc[3000, "power_mw"] = -3_400_000.0
 

@@ -5,10 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from harness.power_logs.builder import LogSource
-from harness.power_logs.grouping import exceeds_share, find_longest_rising
-from harness.power_logs.integrals import integrate
-from harness.power_logs.records import (
+from rules.bundle_format.table import Floats, Mask
+from rules.metrics.node.missing import MISSING_INTERVALS, bound_energy_j, find_typical_s
+from rules.power_logs.builder import LogSource
+from rules.power_logs.grouping import exceeds_share, find_longest_rising
+from rules.power_logs.integrals import integrate
+from rules.power_logs.records import (
     CURRENT,
     ENERGY,
     POWER,
@@ -21,9 +23,7 @@ from harness.power_logs.records import (
     Problems,
     Series,
 )
-from harness.power_logs.stretches import find_stretches
-from rules.bundle_format.table import Floats, Mask
-from rules.metrics.node.missing import MISSING_INTERVALS, bound_energy_j, find_typical_s
+from rules.power_logs.stretches import find_stretches
 
 MAX_POWER_W = 1e6
 """No node, chassis or rack draws a megawatt."""

@@ -12,10 +12,10 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from harness.power_logs.builder import LogBuilder, LogSource
-from harness.power_logs.integrals import derive_power
-from harness.power_logs.local_time import LocalClock, LocalTimeError, check_ns, count_ns
-from harness.power_logs.records import ENERGY, POWER, Interval, LogReading, PowerLog
+from rules.power_logs.builder import LogBuilder, LogSource
+from rules.power_logs.integrals import derive_power
+from rules.power_logs.local_time import LocalClock, LocalTimeError, check_ns, count_ns
+from rules.power_logs.records import ENERGY, POWER, Interval, LogReading, PowerLog
 
 _TOTAL = "total"
 _LONGEST_ELAPSED_S = 1e8
@@ -64,7 +64,7 @@ class LinePatterns:
             groups = {name: text for name, text in match.groupdict().items() if text}
             try:
                 if "moment" in groups:
-                    time_ns, local = self._parse_moment(groups["moment"], clock)
+                    time_ns, local = self._parse_moment(groups["moment"].strip(), clock)
                     is_local |= local
                 elif "time" in groups or "time_us" in groups:
                     count_s = float(groups.get("time", "nan"))

@@ -6,8 +6,8 @@ from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import Any
 
-from harness.power_logs.local_time import find_zone
-from harness.power_logs.records import (
+from rules.power_logs.local_time import find_zone
+from rules.power_logs.records import (
     CURRENT,
     ENERGY,
     POWER,
@@ -16,7 +16,6 @@ from harness.power_logs.records import (
     Interval,
     PowerLogError,
 )
-from harness.power_logs.toml_file import read_toml
 
 UNITS: Mapping[str, Mapping[str, float]] = {
     "power": {"W": 1.0, "kW": 1e3, "mW": 1e-3, "MW": 1e6, "uW": 1e-6, "µW": 1e-6},
@@ -136,9 +135,8 @@ class CsvMap:
     """The power first, or the energy where there is no power."""
 
 
-def read_map(path: Path) -> CsvMap:
-    """Read a map. Raises PowerLogError, which names the file, the key and what is allowed."""
-    document = read_toml(path)
+def read_map(path: Path, document: dict[str, Any]) -> CsvMap:
+    """The map of the document that a user wrote. Raises PowerLogError as `build_map` does."""
     if "time" not in document:
         raise PowerLogError(f"{path}: time: found nothing, expected a table [time]")
     return build_map(path, document)

@@ -1,19 +1,30 @@
 """Logs in JSON: one document, or one after the other."""
 
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from harness.power_logs.builder import LogBuilder, LogSource
-from harness.power_logs.local_time import check_ns, count_ns
-from harness.power_logs.records import POWER, Interval, LogReading, PowerLog, PowerLogError
+from rules.power_logs.builder import LogBuilder, LogSource
+from rules.power_logs.local_time import check_ns, count_ns
+from rules.power_logs.records import POWER, Interval, LogReading, PowerLog, PowerLogError
 
 Json = Any
 Reading = tuple[str, int | None, float]
 """Feed, time in ns (None if the log has none), and power in W."""
-_WRONG_DOCUMENT = (LookupError, TypeError, ValueError, AttributeError, OverflowError)
+MAX_CHARACTERS = 2**24
+"""Of a document: an answer of Prometheus with 600 000 values, in one line."""
+_WRONG_DOCUMENT = (
+    *(LookupError, TypeError, ValueError, AttributeError, OverflowError),
+    RecursionError,
+)
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[\]{}]')
+"""A text, or a bracket outside of texts."""
+_TORN = "a document that is no valid JSON or has no end"
+_ALIKE = 8
+"""Documents in one line each begin with the same name of a key."""
 _GRID_ADVICE = "export the readings themselves, if energy or short peaks matter"
 
 
@@ -46,6 +57,8 @@ class JsonLayout:
         for number, document in _decode(source):
             try:
                 readings = list(self.read(document))
+                if any(not isinstance(feed, str) for feed, _, _ in readings):
+                    raise TypeError("the name of a feed is no text")
             except _WRONG_DOCUMENT as error:
                 source.add_torn(number, f"no document of the format {self.name} ({error})")
                 continue
@@ -81,27 +94,60 @@ class JsonLayout:
 
 
 def _decode(source: LogSource) -> Iterator[tuple[int, Json]]:
-    """The documents of a log with the lines where they begin."""
-    decoder, text, first = json.JSONDecoder(), "", 0
+    """The documents of a log with the lines where they begin. Raises PowerLogError for a document
+    that is too large."""
+    open_lines: list[tuple[int, str]] = []
+    """Of a document that has no end yet."""
+    depth = size = 0
     for number, line in source.lines:
-        if not text and not line.strip():
-            continue
-        first = first if text else number
-        text = f"{text}\n{line}" if text else line.lstrip("\ufeff")
-        # Try at the end of a document only, because documents of many lines are common.
-        while text and text.rstrip()[-1:] in ("}", "]"):
-            try:
-                document, end = decoder.raw_decode(text.lstrip())
-            except (ValueError, RecursionError):
-                break
-            if isinstance(document, list):
-                yield from ((first, part) for part in document)
-            else:
-                yield first, document
-            text = text.lstrip()[end:].strip().lstrip(",")
-            first = number
-    if text.strip():
-        source.add_torn(first, "a document that is no valid JSON or has no end")
+        if not open_lines:
+            if not line.strip():
+                continue
+            depth = size = 0
+        open_lines.append((number, line))
+        size += len(line)
+        if size > MAX_CHARACTERS:
+            raise PowerLogError(
+                f"{source.path}, line {open_lines[0][0]}: a document of more than {MAX_CHARACTERS} "
+                "characters; export a shorter time"
+            )
+        # Decode where all brackets are closed, because documents of many lines are common.
+        depth += _count_open(line)
+        if depth <= 0:
+            text = "\n".join(text for _, text in open_lines)
+            yield from _decode_text(source, open_lines[0][0], text)
+            open_lines = []
+    if not open_lines:
+        return
+    first, torn = open_lines[0]
+    source.add_torn(first, _TORN)
+    # Behind a torn line of a log with a document in each line, the others are whole.
+    for number, line in open_lines[1:]:
+        if len(torn) > _ALIKE and line[:_ALIKE] == torn[:_ALIKE] and _count_open(line) == 0:
+            yield from _decode_text(source, number, line)
+
+
+def _count_open(line: str) -> int:
+    """How many more brackets a line opens than it closes."""
+    tokens = _TOKEN.findall(line)
+    return sum((token in "{[") - (token in "}]") for token in tokens)
+
+
+def _decode_text(source: LogSource, number: int, text: str) -> Iterator[tuple[int, Json]]:
+    """The documents of a text, one behind the other."""
+    decoder, place = json.JSONDecoder(), 0
+    while match := _BEGIN.search(text, place):
+        try:
+            document, place = decoder.raw_decode(text, match.start())
+        except (ValueError, RecursionError):
+            source.add_torn(number, _TORN)
+            return
+        for part in document if isinstance(document, list) else [document]:
+            yield number, part
+
+
+_BEGIN = re.compile(r"[^\s,\ufeff]")
+"""Commas may stand between documents, and a byte order mark before them."""
 
 
 def _read_prometheus(document: Json) -> Iterator[Reading]:

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
 
-from harness.power_logs.builder import LogBuilder, LogSource, describe_no_readings
-from harness.power_logs.cells import find_unit, parse_number, split_header
-from harness.power_logs.csv_map import EXAMPLE, Column, CsvMap, ValueColumns
-from harness.power_logs.grouping import (
+from rules.power_logs.builder import LogBuilder, LogSource, describe_no_readings
+from rules.power_logs.cells import find_unit, parse_number, split_header
+from rules.power_logs.csv_map import EXAMPLE, Column, CsvMap, ValueColumns
+from rules.power_logs.grouping import (
     MAX_ROWS_AGAIN,
     RowSample,
     count_rows_per_tick,
@@ -20,9 +20,9 @@ from harness.power_logs.grouping import (
     find_longest_rising,
     find_separating_column,
 )
-from harness.power_logs.integrals import derive_power
-from harness.power_logs.local_time import LocalTimeError
-from harness.power_logs.records import (
+from rules.power_logs.integrals import derive_power
+from rules.power_logs.local_time import LocalTimeError
+from rules.power_logs.records import (
     ENERGY,
     Layout,
     LogReading,
@@ -30,8 +30,7 @@ from harness.power_logs.records import (
     PowerLogError,
     Problems,
 )
-from harness.power_logs.row_times import RowTimes, make_row_times
-from harness.power_logs.text import open_lines
+from rules.power_logs.row_times import RowTimes, make_row_times
 
 NAME = "csv"
 _DIGITS = re.compile(r"\d+")
@@ -338,7 +337,7 @@ class _TableReader:
 
     def _sample_more(self) -> RowSample:
         """The rows of the whole log, read once more."""
-        with open_lines(self._source.path) as lines:
+        with self._source.reopen() as lines:
             source = dataclasses.replace(self._source, lines=lines, problems=Problems())
             reader = _TableReader(source, self._map)
             reader._sample = RowSample(MAX_ROWS_AGAIN)
