@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rules.power_logs.local_time import AmbiguousTimeError, LocalTimeError
+from rules.power_logs.local_time import LONGEST_NS, AmbiguousTimeError, LocalTimeError
 from rules.power_logs.records import (
     Interval,
     Layout,
@@ -64,6 +64,17 @@ class LogSource:
     """How many lines have no whole reading."""
     interrupted: int = 0
     """How many of them the logger itself interrupts, now and then."""
+
+    def place(self, count: int) -> int:
+        """The time of the reading of a feed in ns before which it has `count` others, in a log
+        without times. Raises PowerLogError."""
+        assert self.every_ns is not None
+        if count * self.every_ns > LONGEST_NS:
+            raise PowerLogError(
+                f"{self.path}: {count} readings with {self.every_ns / 1e9:g} s between two are "
+                "more than ten years; state the seconds between two rows of a feed with --every"
+            )
+        return (self.start_ns or 0) + count * self.every_ns
 
     def add_torn(self, line: int, found: str) -> None:
         """Report a line that is no whole reading."""

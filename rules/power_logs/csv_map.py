@@ -1,5 +1,6 @@
 """MAP.toml: what the columns of a table mean."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
@@ -148,13 +149,14 @@ def build_map(path: Path, document: dict[str, Any]) -> CsvMap:
     return _MapReader(path, document).read()
 
 
+_MOST_OF_FORMAT = 100
 _MOMENT = datetime(2026, 3, 14, 15, 9, 26)
 
 
 def _keeps(time_format: str, moment: datetime) -> bool:
     try:
         parsed = datetime.strptime(f"{moment:{time_format}}", time_format)
-    except ValueError:
+    except (ValueError, re.error):  # the latter for a directive that occurs twice
         return False
     return parsed.replace(tzinfo=None) == moment
 
@@ -208,6 +210,8 @@ class _MapReader:
         table = self._get_table("time")
         self._refuse_unknown("time", table, _TIME_KEYS)
         time_format = self._read_text("time", "format", None)
+        if len(time_format) > _MOST_OF_FORMAT:
+            raise self._refuse("time.format", time_format[:40], "a format of a time")
         if time_format not in ("iso", "unix"):
             self._check_format(time_format)
         unit_ns = 1

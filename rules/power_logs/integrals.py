@@ -10,7 +10,7 @@ from rules.power_logs.records import ENERGY, POWER, Interval, PowerLog, Series
 
 MOST_REPEATS = 100
 """How often a held reading is repeated, on average."""
-_MOST_HELD = 5_000_000
+_MOST_HELD = 2_000_000
 """And how many readings there are of all together."""
 
 

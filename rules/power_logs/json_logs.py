@@ -90,7 +90,7 @@ class JsonLayout:
                 f"{source.path}: a log of {self.program}, whose documents have no times; state the "
                 "seconds between two of them with --every"
             )
-        return (source.start_ns or 0) + (count - 1) * source.every_ns
+        return source.place(count - 1)
 
 
 def _decode(source: LogSource) -> Iterator[tuple[int, Json]]:
@@ -167,6 +167,8 @@ def _read_prometheus(document: Json) -> Iterator[Reading]:
 def _name_series(metrics: list[dict[str, str]]) -> list[str]:
     """A name for each series: the labels in which they differ."""
     labels = list(dict.fromkeys(label for metric in metrics for label in metric))
+    if len(labels) * len(metrics) > _MOST_LABELS:
+        raise ValueError(f"{len(metrics)} series with {len(labels)} labels; query fewer")
     differing = [
         label for label in labels if len({metric.get(label, "") for metric in metrics}) > 1
     ]
@@ -180,6 +182,8 @@ def _name_series(metrics: list[dict[str, str]]) -> list[str]:
     return ["/".join(metric.get(label, "") for label in differing) for metric in metrics]
 
 
+_MOST_LABELS = 5_000_000
+"""Of all series together: each is compared with those of the others."""
 _PREFERRED_LABELS = ("gpu", "gpu_id", "instance", "Hostname", "node")
 _METRIC_UNITS = {"milliwatts": 1e-3, "_mw": 1e-3, "microwatts": 1e-6, "kilowatts": 1e3}
 

@@ -66,7 +66,8 @@ def read_observed_log(
         )
     if twice := [feed for feed, count in Counter(log.feeds).items() if count > 1]:
         raise PowerLogError(
-            f"{requests[0].path}: two feeds have the name {twice[0]!r}; name them apart in the log"
+            f"{requests[0].path}: two feeds have the name {twice[0]!r}; give the files, or the "
+            "feeds in them, different names"
         )
     return ObservedLog(log, tuple(log.format for log in logs))
 

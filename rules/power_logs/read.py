@@ -13,6 +13,7 @@ from rules.power_logs.csv_map import CsvMap
 from rules.power_logs.formats import LogFormat, find_format, get_format
 from rules.power_logs.integrals import hold_backwards
 from rules.power_logs.local_time import (
+    LONGEST_NS,
     LocalClock,
     LocalTimeError,
     count_ns,
@@ -71,7 +72,7 @@ def parse_log(
             zone,
             csv_map,
             start_ns=None if request.start is None else _parse_time("--start", request.start, zone),
-            every_ns=None if request.every_s is None else round(request.every_s * 1e9),
+            every_ns=_read_every(request),
             bounds=bounds,
         )
         source.lines = _limit_lines(source, source.lines, log_format.max_line)
@@ -82,6 +83,16 @@ def parse_log(
             "log of the nodes of the job"
         )
     return _check(log, request, source, zone)
+
+
+def _read_every(request: LogRequest) -> int | None:
+    """The interval of a log without times in ns. Raises PowerLogError."""
+    every_s = request.every_s
+    if every_s is None:
+        return None
+    if not 1e-9 <= every_s <= LONGEST_NS / 1e9:
+        raise PowerLogError(f"--every {every_s:g}: expected seconds between two readings")
+    return round(every_s * 1e9)
 
 
 def _limit_lines(

@@ -8,14 +8,13 @@ from functools import lru_cache
 
 from rules.power_logs.builder import LogSource
 from rules.power_logs.csv_map import CsvMap, TimeColumn
-from rules.power_logs.local_time import FIRST_NS, LocalClock, check_ns, count_ns
+from rules.power_logs.local_time import FIRST_NS, LONGEST_NS, LocalClock, check_ns, count_ns
 from rules.power_logs.records import PowerLogError
 
 _LEAST_STAMP = 10**8
 """No stamp since 1970 in any unit is smaller, and few counts since a start are larger."""
 _MOST_DIGITS, _MOST_CHARACTERS = 20, 100
 _DAY_NS = 86_400 * 10**9
-_LONGEST_NS = 3650 * _DAY_NS
 
 
 @dataclass
@@ -145,7 +144,7 @@ def _make_unix(source: LogSource, csv_map: CsvMap, time: TimeColumn) -> RowTimes
                 start_ns = source.start_ns or 0
         if start_ns is None:
             return check_ns(time_ns)
-        if abs(time_ns) > _LONGEST_NS:
+        if abs(time_ns) > LONGEST_NS:
             raise ValueError(f"the time {text[:40]!r}, where others count from a start")
         return start_ns + time_ns
 

@@ -19,8 +19,8 @@ _SPIKE_READINGS = 3
 _NEIGHBOURS = 5
 _OVER_RATING = 1.5
 """No supply gives so many times its rating for the time of a reading."""
-MAX_RUNS = 200_000
-"""Most stretches that a log may have; in a log of weeks, a meter that fails every ten seconds has
+MAX_RUNS = 100_000
+"""Most stretches that a log may have; in a log of a week, a meter that fails every ten seconds has
 fewer."""
 _TAKEN_OVER = 0.5
 """If the other feeds take over this share of what a feed lacks, the feed really stood still."""
