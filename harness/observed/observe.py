@@ -53,6 +53,12 @@ def observe(requests: Sequence[LogRequest], declared: JobDeclaration, out: Path)
     log_map = None if requests[0].map_path is None else read_toml(requests[0].map_path)
     # The texts and not the files are read, as the checker will read them.
     observed = read_observed_log(requests, texts, read_map_of(requests[0]))
+    nodes, count = observed.log.nodes, declared.node["count"]
+    if nodes is not None and len(nodes) != count:
+        raise PowerLogError(
+            f"{declared.path}: node.count: found {count}, but {path} has the power of {len(nodes)} "
+            f"({', '.join(nodes[:8])}); declare the nodes of the log"
+        )
     start_ns, end_ns = count_ns(declared.start), count_ns(declared.end)
     try:
         power = make_power_table(observed.log, start_ns, end_ns)

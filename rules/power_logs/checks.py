@@ -93,6 +93,11 @@ def refuse_mixed(source: LogSource, log: PowerLog, checked: PowerLog) -> None:
     else:
         first = next(p for p in log.problems.list_all() if p.line and p.kind != "meter-message")
         reason = f"the first is line {first.line}: {first.kind}, {first.found}"
+        if first.kind in ("ambiguous-time", "missing-time"):
+            raise PowerLogError(
+                f"{source.path}: {left_out} of {len(total)} readings would be left out; {reason}. "
+                "Let the logger write UTC or an offset, or cut the log to the time after the change"
+            )
     raise PowerLogError(
         f"{source.path}: {left_out} of {len(total)} readings would be left out; {reason}. "
         "If the log has several feeds or nodes, split it into one log for each, or declare the "

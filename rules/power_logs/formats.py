@@ -1,6 +1,7 @@
 """The formats of power logs: modules, and entries of formats.toml.
 
-An entry is a table, or lines with patterns. Keys of all: `program`, `version`. Of a table:
+An entry is a table, or lines with patterns. Keys of all: `program`, `version`, and `part`, what the
+log measures if that is no whole node. Of a table:
 
 - `times`: the columns of the time, by preference; `no_times`: what to do if there are none;
 - `power`: the column of the power, by preference; `power_pattern`: or a pattern of the columns of
@@ -63,6 +64,8 @@ class LogFormat:
     """Whether such a log is no power log, so that `parse` only says why."""
     max_line: int = _MOST_OF_LINE
     """The most characters of a line."""
+    part: str = ""
+    """What such a log measures if that is no whole node."""
 
 
 @cache
@@ -80,6 +83,7 @@ def load_formats() -> Mapping[str, LogFormat]:
             layout.recognise,
             layout.parse,
             max_line=json_logs.MAX_CHARACTERS,
+            part=layout.part,
         )
         for layout in json_logs.LAYOUTS
     ]
@@ -140,6 +144,7 @@ _LIKWID = LogFormat(
     lambda head: any(map(likwid.recognise, head)),
     likwid.parse,
     max_line=_MOST_OF_ROW,
+    part="processors",
 )
 _SLURM = LogFormat(
     slurm_profile.NAME,
@@ -163,10 +168,12 @@ _CSV = LogFormat(
 
 
 def _make_format(name: str, entry: dict[str, Any]) -> LogFormat:
-    program, version = entry["program"], entry["version"]
+    program, version, part = entry["program"], entry["version"], entry.get("part", "")
     if "patterns" in entry:
         lines = patterns.LinePatterns(name, entry)
-        return LogFormat(name, program, version, lines.reads, lines.recognise, lines.parse)
+        return LogFormat(
+            name, program, version, lines.reads, lines.recognise, lines.parse, part=part
+        )
     table = _KnownTable(name, entry)
     return LogFormat(
         name,
@@ -177,6 +184,7 @@ def _make_format(name: str, entry: dict[str, Any]) -> LogFormat:
         table.parse,
         table.is_refused,
         _MOST_OF_ROW,
+        part,
     )
 
 

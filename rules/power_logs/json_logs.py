@@ -42,6 +42,8 @@ class JsonLayout:
     """The readings of a document. Raises one of `_WRONG_DOCUMENT` if it is another."""
     adds: bool = True
     interval: Interval = Interval.INSTANT
+    part: str = ""
+    """What such a log measures if that is no whole node."""
     is_grid: bool = False
     """Whether the values lie on a grid of times and are not the readings themselves."""
 
@@ -268,6 +270,7 @@ LAYOUTS = (
         ", ".join(_AIPERF_POWERS),
         '"telemetry_data"',
         _read_aiperf,
+        part="accelerators",
     ),
     JsonLayout(
         "amd-smi-json",
@@ -276,6 +279,7 @@ LAYOUTS = (
         "power.socket_power of each gpu",
         '"socket_power"',
         _read_amd_smi,
+        part="accelerators",
     ),
     JsonLayout(
         "rocm-smi-json",
@@ -284,6 +288,7 @@ LAYOUTS = (
         "Graphics Package Power (W) of each card",
         "Graphics Package Power (W)",
         _read_rocm_smi,
+        part="accelerators",
     ),
     JsonLayout(
         "zeus-timeline",
@@ -292,6 +297,7 @@ LAYOUTS = (
         "time and power of each GPU where the power changes",
         "[[",
         _read_zeus,
+        part="accelerators",
         interval=Interval.UNTIL_NEXT,
     ),
 )

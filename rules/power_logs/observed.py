@@ -59,10 +59,16 @@ def read_observed_log(
             for request, text in zip(requests, texts, strict=True)
         ]
         log = place_log(requests, join_logs(requests, logs))
-    if not log.adds:
+    if log.part:
         raise PowerLogError(
-            f"{requests[0].path}: the powers of its feeds do not add up to that of the nodes; give "
-            "the log of a meter that measures whole nodes"
+            f"{requests[0].path}: a log of the format {log.format} has the power of {log.part}, "
+            "and not that of whole nodes; give the log of a BMC, a PDU or another meter of nodes"
+        )
+    if not log.adds:
+        reason = log.overlap or "give the log of a meter that measures whole nodes"
+        raise PowerLogError(
+            f"{requests[0].path}: the powers of its feeds do not add up to that of the nodes; "
+            f"{reason}"
         )
     if twice := [feed for feed, count in Counter(log.feeds).items() if count > 1]:
         raise PowerLogError(

@@ -77,6 +77,7 @@ def parse_log(
         )
         source.lines = _limit_lines(source, source.lines, log_format.max_line)
         log = log_format.parse(source)
+        log = replace(log, part=log.part or log_format.part)
     if bounds is not None and len(log.feeds) > bounds.feeds:
         raise PowerLogError(
             f"{request.path}: {len(log.feeds)} feeds, expected {bounds.feeds} at most; give the "
@@ -135,11 +136,18 @@ def join_logs(requests: Sequence[LogRequest], logs: Sequence[PowerLog]) -> Power
         sum(log.left_out.used for log in logs),
         sum(log.left_out.energy_bound_j for log in logs),
     )
+    nodes = [node for log in logs for node in log.nodes or ()]
+    overlaps = [log.overlap for log in logs if log.overlap]
+    if twice := next((node for node in nodes if nodes.count(node) > 1), None):
+        overlaps.append(f"several logs have readings of the node {twice}; give one of them")
     return replace(
         first,
+        overlap=next(iter(overlaps), ""),
+        part=" and ".join(dict.fromkeys(log.part for log in logs if log.part)),
+        nodes=None if None in [log.nodes for log in logs] else tuple(nodes),
         format=", ".join(dict.fromkeys(log.format for log in logs)),
         series=tuple(series),
-        adds=all(log.adds for log in logs),
+        adds=all(log.adds for log in logs) and not overlaps,
         current=_find_common([log.current for log in logs]),
         conversion_efficiency=_find_common([log.conversion_efficiency for log in logs]),
         window_ns=_find_common([log.window_ns for log in logs]),

@@ -22,6 +22,10 @@ NODE_POWERS = ("Power", "NodePower", "CurrPower")
 """The power of a node, as the energy plugins call it: rapl, pm_counters and ibmaem; ipmi; xcc."""
 _GPU_POWER = re.compile(r"(GPU\d+)Power")
 _DELIMITER = ","
+_OVERLAP = (
+    "several steps of a node read the same meter; give the profile of one step, such as the file "
+    "JOB_batch_NODE.h5, or the rows of one step"
+)
 
 
 @dataclass(frozen=True)
@@ -64,7 +68,15 @@ def parse(source: LogSource) -> PowerLog:
             if step not in steps.setdefault(node, []):
                 steps[node].append(step)
     overlaps = any(len(of_node) > 1 for of_node in steps.values())
-    log = builder.build(NAME, "UTC", Interval.INSTANT, adds=not overlaps)
+    log = builder.build(
+        NAME,
+        "UTC",
+        Interval.INSTANT,
+        adds=not overlaps,
+        overlap=_OVERLAP if overlaps else "",
+        part="accelerators" if columns is not None and columns.powers[0][1] else "",
+        nodes=tuple(steps),
+    )
     if not overlaps:
         return log
     # In the order of the builder, whose series are those of the pairs.

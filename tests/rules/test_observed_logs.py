@@ -17,12 +17,17 @@ from rules.testing.observations import LOG_MAP, make_observation_frames
 MOST_S = 20
 """A machine that does other work needs so long; without bounds these logs take minutes."""
 LONG = 4000
+KEYS = "".join(f"{10**18 + i},k{i},5\n" for i in range(9000))
 REDFISH = '{"MetricValues":[{"MetricId":%s,"Timestamp":"2026-03-04T10:00:00Z","MetricValue":5}]}'
 
 
-def describe(text: str, log_format: str, **options: Any) -> LogReadingDeclaration:
+def name_case(value: object) -> str:
+    return value if isinstance(value, str) and len(value) < 20 else ""
+
+
+def describe(text: str, log_format: str) -> LogReadingDeclaration:
     log = {"name": "log", "lines": text.count("\n"), "format": log_format}
-    return LogReadingDeclaration.from_json("/meter/reading", {"logs": [log], **options})
+    return LogReadingDeclaration.from_json("/meter/reading", {"logs": [log]})
 
 
 def test_bundle_that_records_no_reading_is_not_compared(submissions: Submissions) -> None:
@@ -61,6 +66,7 @@ def test_finding_tells_the_reading_that_differs(submissions: Submissions) -> Non
             {"map": {**LOG_MAP, "time": {"column": "time", "format": "%H %H"}}},
             "found '%H %H'",
         ),
+        ("time,outlet,power\n" + KEYS, "csv", {"map": LOG_MAP}, "more than 2000000 values, or"),
         (
             "Step,Node,ElapsedTime,EpochTime,Power\na/b,c,1,1772618400,5\na,b/c,1,1772618400,6\n",
             "slurm-profile",
@@ -68,6 +74,7 @@ def test_finding_tells_the_reading_that_differs(submissions: Submissions) -> Non
             "one reading",
         ),
     ],
+    ids=name_case,
 )
 def test_log_that_cannot_be_read_as_recorded_is_an_error(
     submissions: Submissions, text: str, log_format: str, options: dict[str, Any], message: str
@@ -86,13 +93,11 @@ def test_log_that_cannot_be_read_as_recorded_is_an_error(
 @pytest.mark.parametrize(
     ("text", "log_format"),
     [
-        ("time,outlet,power\n" + "," * 60_000 + "\n", "csv"),
-        ("time,outlet,power\n" + "".join(f"{10**18 + i},k{i},5\n" for i in range(9000)), "csv"),
         ("[" * 10**6 + "\n", "redfish-telemetry"),
         ("[\n" + "{}\n" * 10**5, "redfish-telemetry"),
         ('"' + '\\"' * 10**5 + "\n", "redfish-telemetry"),
         (REDFISH % '["power"]' + "\n", "redfish-telemetry"),
-        (f" 1.0,S0{',1' * LONG}\n" * 1000, "perf-stat"),
+        (f" 1.0,S0{',1' * (LONG // 2)}\n" * 1000, "perf-stat"),
         (f" IPMI timestamp:{' ' * LONG}\n" * 1000, "ipmitool-dcmi"),
         (f"Time,Time,{' ' * LONG},Watts,\n" * 1000, "ptd"),
         (("[" * 60_000 + "\n") * 10, "jpwr"),
@@ -104,13 +109,12 @@ def test_log_that_cannot_be_read_as_recorded_is_an_error(
             "prometheus",
         ),
     ],
-    ids=lambda value: value if len(value) < 20 else "",
+    ids=name_case,
 )
 def test_hostile_logs_are_refused_in_bounded_time(text: str, log_format: str) -> None:
-    options = {"map": LOG_MAP} if log_format == "csv" else {}
     begin_s = time.process_time()
     with pytest.raises(PowerLogError):
-        read_again(text, describe(text, log_format, **options))
+        read_again(text, describe(text, log_format))
     assert time.process_time() - begin_s < MOST_S
 
 

@@ -23,3 +23,8 @@ def rating_of_a_smaller_node(frames: ObservationFrames) -> None:
 @observation_mutation(RULE)
 def each_feed_counted_twice(frames: ObservationFrames) -> None:
     frames.power["power_mw"] *= 2
+
+
+@observation_mutation(RULE)
+def kilowatts_read_as_watts(frames: ObservationFrames) -> None:
+    frames.power["power_mw"] /= 1000
