@@ -40,7 +40,8 @@ class JsonLayout:
     """A text that stands near the beginning of every such log."""
     read: Callable[[Json], Iterator[Reading]]
     """The readings of a document. Raises one of `_WRONG_DOCUMENT` if it is another."""
-    adds: bool = True
+    adds: str = ".*"
+    """A pattern of the feeds whose powers add up if there are several."""
     interval: Interval = Interval.INSTANT
     part: str = ""
     """What such a log measures if that is no whole node."""
@@ -83,7 +84,7 @@ class JsonLayout:
             self.interval,
             elapsed=elapsed,
             from_start=not has_times,
-            adds=self.adds or len(counts) == 1,
+            adds=len(counts) == 1 or all(re.fullmatch(self.adds, feed) for feed in counts),
         )
 
     def _count(self, source: LogSource, count: int) -> int:
@@ -244,6 +245,8 @@ def _read_zeus(document: Json) -> Iterator[Reading]:
             yield gpu, check_ns(round(float(time_s) * 1e6) * 1000), float(power_w)
 
 
+_SUPPLY = r".*PowerSupplies/\w+(/Metrics#)?/(InputPowerWatts|PowerInputWatts)(/Reading)?"
+"""The input of a power supply in Redfish. Other powers may be parts of each other."""
 LAYOUTS = (
     JsonLayout(
         "prometheus",
@@ -261,7 +264,7 @@ LAYOUTS = (
         "MetricValue of metrics of power",
         '"MetricValues"',
         _read_redfish,
-        adds=False,
+        adds=_SUPPLY,
     ),
     JsonLayout(
         "aiperf",

@@ -283,6 +283,8 @@ def read_texts(paths: Sequence[Path]) -> list[str]:
     """The text of each log as it is. Raises PowerLogError if a bundle cannot hold them."""
     texts = []
     for path in paths:
+        if not path.name.isprintable():
+            raise PowerLogError(f"{path.name!r}: no printable name; rename the file of the log")
         with open_lines(path) as lines:
             texts.append("".join(f"{line}\n" for _, line in lines))
     text = join_texts([path.name for path in paths], texts)
