@@ -99,7 +99,7 @@ def test_log_that_cannot_be_read_as_recorded_is_an_error(
         (REDFISH % '["power"]' + "\n", "redfish-telemetry"),
         (f" 1.0,S0{',1' * (LONG // 2)}\n" * 1000, "perf-stat"),
         (f" IPMI timestamp:{' ' * LONG}\n" * 1000, "ipmitool-dcmi"),
-        (f"Time,Time,{' ' * LONG},Watts,\n" * 1000, "ptd"),
+        (f"Time,{' ' * LONG},Watts,\n" * 1000, "ptd"),
         (("[" * 60_000 + "\n") * 10, "jpwr"),
         (f"# GID|MetricsCount|CpuCount|Power [W]\n{('1' * 60_000 + chr(10)) * 5}", "likwid"),
         (

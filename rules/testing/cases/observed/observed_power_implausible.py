@@ -27,4 +27,4 @@ def each_feed_counted_twice(frames: ObservationFrames) -> None:
 
 @observation_mutation(RULE)
 def kilowatts_read_as_watts(frames: ObservationFrames) -> None:
-    frames.power["power_mw"] /= 1000
+    frames.power["power_mw"] = (frames.power["power_mw"] / 1000).round()
