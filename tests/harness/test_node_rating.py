@@ -50,9 +50,7 @@ Example:
 """
 """With the shape of the template of MLPerf Inference: racks with a server and a switch."""
 BOMB = "a: &a [x]\n" + "".join(
-    f"{b}: &{b} [{', '.join([f'*{a}'] * 9)}]\n"
-    for a, b in pairwise("abcdefghi")
-    for before, after in pairwise("abcdefghi")
+    f"{b}: &{b} [{', '.join([f'*{a}'] * 9)}]\n" for a, b in pairwise("abcdefghi")
 )
 """Lists of lists, which have 9^8 values."""
 
