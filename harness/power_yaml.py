@@ -9,6 +9,7 @@ them it needs (`Min PSUs Needed`). Source: mlcommons/inference,
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ from rules.bundle_format.files import shorten
 from rules.bundle_format.records import Json
 
 SUPPLIES, NEEDED, CAPACITY = "PSUs", "Min PSUs Needed", "PowerCapacityWatts"
-_DEEPEST = 50
+_DEEPEST, _MOST_VALUES = 50, 100_000
+"""Values of YAML may contain themselves, and each other many times."""
 
 
 @dataclass(frozen=True)
@@ -50,12 +52,12 @@ def make_node_table(path: Path, component: str | None = None) -> Json:
     Raises PlanError, which names the file, and MachineError without a YAML library.
     """
     chosen = _choose(path, list(_list_components(path, _read_yaml(path))), component)
-    count = len(chosen.capacities_w)
+    supplies = len(chosen.capacities_w)
     table = {
         "rated_w": chosen.design_w,
         "rated_source": f"nameplate of MLPerf Inference, {path.name}: {CAPACITY} of "
-        f"{chosen.needed} of {count} power supplies of {chosen.path}",
-        "power_supplies": count,
+        f"{chosen.needed} of {supplies} power supplies of {chosen.path}",
+        "power_supplies": supplies,
         "supplies_needed": chosen.needed,
         "supply_capacities_w": list(chosen.capacities_w),
     }
@@ -99,22 +101,26 @@ def _read_yaml(path: Path) -> object:
 
 
 def _list_components(
-    path: Path, value: Any, names: tuple[str, ...] = (), depth: int = 0
+    path: Path,
+    value: Any,
+    names: tuple[str, ...] = (),
+    depth: int = 0,
+    counter: Iterator[int] | None = None,
 ) -> Iterator[Component]:
     """The components of a value of the file, in its order."""
-    # A value of YAML may contain itself.
-    if depth > _DEEPEST:
-        raise PlanError(f"{path}: components are nested too deeply; give one system")
+    counter = counter or count(1)
+    if depth > _DEEPEST or next(counter) > _MOST_VALUES:
+        raise PlanError(f"{path}: components are nested too deeply or too many; give one system")
     if isinstance(value, list):
         for part in value:
-            yield from _list_components(path, part, names, depth + 1)
+            yield from _list_components(path, part, names, depth + 1, counter)
     elif isinstance(value, dict):
         keys = {str(key).casefold(): key for key in value}
         if SUPPLIES.casefold() in keys:
             yield _make_component(path, {k: value[name] for k, name in keys.items()}, names)
         else:
             for name, part in value.items():
-                yield from _list_components(path, part, (*names, str(name)), depth + 1)
+                yield from _list_components(path, part, (*names, str(name)), depth + 1, counter)
 
 
 def _make_component(path: Path, entry: Json, names: tuple[str, ...]) -> Component:

@@ -14,9 +14,10 @@ import traceback
 from collections.abc import Iterator
 from pathlib import Path
 
-from harness.power_logs.read import LogRequest, read_log
-from harness.power_logs.records import PowerLogError
+from harness.power_logs.read import read_log
 from harness.power_logs.summary import summarise
+from rules.power_logs.read import LogRequest
+from rules.power_logs.records import PowerLogError
 
 _NAMES = re.compile(r"(spl|ptd_logs|node_\d+|sw_\d+)\.txt(\.gz)?")
 

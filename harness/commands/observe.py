@@ -31,9 +31,10 @@ def observe(files: tuple[Path, ...], job_path: Path, out: Path, **options: Any) 
     from checker.engine import judge
     from harness.observed.declaration import read_declaration
     from harness.observed.observe import observe as make_bundle
-    from harness.power_logs.read import LogRequest
-    from harness.power_logs.records import PowerLogError
     from harness.power_logs.summary import format_problems
+    from rules.metrics.node.observed import MINUTE_S
+    from rules.power_logs.read import LogRequest
+    from rules.power_logs.records import PowerLogError
 
     try:
         declared = read_declaration(job_path)
@@ -50,6 +51,8 @@ def observe(files: tuple[Path, ...], job_path: Path, out: Path, **options: Any) 
     )
     if figures.max_60s_w is not None:
         click.echo(f"  highest mean of 60 s {figures.max_60s_w:.1f} W")
+    elif figures.seconds >= MINUTE_S:
+        click.echo("  highest mean of 60 s unknown: more than 60 s lie between the readings")
     if figures.joules_per_item is not None:
         click.echo(
             f"  {figures.joules_per_item:.4g} J per {declared.job['items']['name']}, as declared"

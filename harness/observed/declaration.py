@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from harness.power_logs.records import PowerLogError
 from harness.power_logs.toml_file import read_toml
 from harness.slurm.accounting import SlurmAccountingError, read_window
 from rules.bundle_format.records import Json
+from rules.power_logs.records import PowerLogError
 
 _KEYS = {
     "job": frozenset({"what", "start", "end", "slurm_job", "items", "item", "items_source"}),

@@ -7,28 +7,26 @@ from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
 
-import numpy as np
-
 from harness.observed.declaration import JobDeclaration
-from harness.power_logs.attaching.attach import read_placeable, read_texts
-from harness.power_logs.local_time import count_ns, format_time
-from harness.power_logs.read import LogRequest
-from harness.power_logs.records import POWER, Interval, LogProblem, PowerLog, PowerLogError
+from harness.power_logs.attaching.attach import read_texts
+from harness.power_logs.read import read_map_of
+from harness.power_logs.toml_file import read_toml
 from rules import VERSION
 from rules.bundle_format.documents import read_document
 from rules.bundle_format.evidence import ObservationEvidence
 from rules.bundle_format.files import Refused
 from rules.bundle_format.observation_files import write_observation
 from rules.bundle_format.observation_records import OBSERVATION_FILE, OBSERVATION_FORMAT
-from rules.bundle_format.records import OBSERVATION, Json
+from rules.bundle_format.records import Json
 from rules.bundle_format.seal import encode_json
-from rules.bundle_format.table import Table, Text
 from rules.json_record import to_json
 from rules.metrics.node.observed import ObservedFigures
 from rules.observations.bundle import ObservationBundle
+from rules.power_logs.local_time import count_ns
+from rules.power_logs.observed import join_texts, make_power_table, read_observed_log
+from rules.power_logs.read import LogRequest
+from rules.power_logs.records import LogProblem, PowerLogError
 
-_MARGIN_NS = 60 * 10**9
-"""Readings so long before and after the window are kept."""
 _KEYS_OF_ITEMS = {"count": "items", "name": "item", "source": "items_source"}
 """The keys of the declaration, by those of observation.json."""
 
@@ -49,26 +47,46 @@ def observe(requests: Sequence[LogRequest], declared: JobDeclaration, out: Path)
     Raises PowerLogError if log and declaration do not fit together or make no valid document, and
     OSError if the bundle cannot be written.
     """
-    log = read_placeable(requests)
-    if not log.adds:
+    path = requests[0].path
+    names = [request.path.name for request in requests]
+    texts = read_texts([request.path for request in requests])
+    log_map = None if requests[0].map_path is None else read_toml(requests[0].map_path)
+    # The texts and not the files are read, as the checker will read them.
+    observed = read_observed_log(requests, texts, read_map_of(requests[0]))
+    nodes, count = observed.log.nodes, declared.node["count"]
+    if nodes is not None and len(nodes) != count:
         raise PowerLogError(
-            f"{requests[0].path}: the powers of its feeds do not add up to that of the nodes; give "
-            "the log of a meter that measures whole nodes"
+            f"{declared.path}: node.count: found {count}, but {path} has the power of {len(nodes)} "
+            f"({', '.join(nodes[:8])}); declare the nodes of the log"
         )
     start_ns, end_ns = count_ns(declared.start), count_ns(declared.end)
-    power = _make_table(log, requests[0].path, start_ns, end_ns)
-    node_log = read_texts([request.path for request in requests])
-    document = _make_document(log, declared, sha256(node_log.encode()).hexdigest())
+    try:
+        power = make_power_table(observed.log, start_ns, end_ns)
+    except PowerLogError as error:
+        raise PowerLogError(f"{path}: {error}") from None
+    logs = [
+        {"name": name, "lines": text.count("\n"), "format": log_format}
+        for name, text, log_format in zip(names, texts, observed.formats, strict=True)
+    ]
+    options = {
+        "map": log_map,
+        **{name: getattr(requests[0], name) for name in ("time_zone", "start", "every_s")},
+        "rating_w": requests[0].rating_w,
+    }
+    reading = {"logs": logs, **{key: v for key, v in options.items() if v is not None}}
+    node_log = join_texts(names, texts)
+    meter = {**declared.meter, **observed.describe(), "reading": reading}
+    document = _make_document(meter, declared, sha256(node_log.encode()).hexdigest())
     evidence = ObservationEvidence(document, power, node_log)
     bundle = ObservationBundle(out / document["observation_id"], (), evidence)
     # The figures need the values of the declaration, so these are judged without figures first.
     _validate({**document, "figures": _NO_FIGURES}, declared.path)
     figures = bundle.figures_or_reason
     if isinstance(figures, str):
-        raise PowerLogError(f"{requests[0].path}: {figures}")
+        raise PowerLogError(f"{path}: {figures}")
     document["figures"] = to_json(figures)
     write_observation(evidence, bundle.path)
-    return Observed(bundle.path, figures, log.problems.list_all())
+    return Observed(bundle.path, figures, observed.log.problems.list_all())
 
 
 _NO_FIGURES: Json = {
@@ -77,48 +95,9 @@ _NO_FIGURES: Json = {
 }
 
 
-def _make_table(log: PowerLog, path: Path, start_ns: int, end_ns: int) -> Table:
-    """The readings of the window as power.csv.gz. Raises PowerLogError if they do not cover it."""
-    names = log.feeds
-    times_ns, codes, powers_mw = [], [], []
-    for series in log.series:
-        first_ns, last_ns = int(series.times_ns[0]), int(series.times_ns[-1])
-        if first_ns > start_ns or last_ns < end_ns:
-            spans = ((first_ns, last_ns), (start_ns, end_ns))
-            log_span, job_span = (
-                f"from {format_time(a, True)} to {format_time(b, True)}" for a, b in spans
-            )
-            raise PowerLogError(
-                f"{path}: the log has readings {log_span}, and the job ran {job_span}; give a log "
-                "of the whole job, and check --time-zone"
-            )
-        near = series.at(
-            (series.times_ns >= start_ns - _MARGIN_NS) & (series.times_ns <= end_ns + _MARGIN_NS)
-        )
-        for feed in series.feeds:
-            times_ns.append(near.times_ns)
-            codes.append(np.full(len(near), names.index(feed), dtype=np.int32))
-            powers_mw.append(np.round(near.columns[feed, POWER] * 1e3))
-    all_times_ns, all_codes = np.concatenate(times_ns), np.concatenate(codes)
-    if len(all_times_ns) > OBSERVATION.max_rows:
-        raise PowerLogError(
-            f"{path}: {len(all_times_ns)} readings of the job, and a bundle holds "
-            f"{OBSERVATION.max_rows} at most; give a log with longer steps"
-        )
-    order = np.lexsort((all_codes, all_times_ns))
-    return Table.of(
-        {
-            "time_ns": all_times_ns[order],
-            "feed": Text(all_codes[order], tuple(names)),
-            "power_mw": np.concatenate(powers_mw)[order],
-        }
-    )
-
-
-def _make_document(log: PowerLog, declared: JobDeclaration, digest: str) -> Json:
+def _make_document(meter: Json, declared: JobDeclaration, digest: str) -> Json:
     """observation.json without its figures."""
     words = re.sub("[^a-z0-9]+", "-", str(declared.job.get("what", "")).lower()).strip("-")[:40]
-    is_mean = log.interval is not Interval.INSTANT
     return {
         "format": OBSERVATION_FORMAT,
         "rules_version": VERSION,
@@ -128,14 +107,7 @@ def _make_document(log: PowerLog, declared: JobDeclaration, digest: str) -> Json
         "ended_at": _format(declared.end),
         "job": declared.job,
         "node": declared.node,
-        "meter": {
-            **declared.meter,
-            "format": log.format,
-            "time_zone": log.time_zone,
-            "interval": "mean-before" if is_mean else "instant",
-            "feeds": log.feeds,
-            "left_out": log.left_out.readings,
-        },
+        "meter": meter,
     }
 
 

@@ -66,10 +66,11 @@ def power_log(files: tuple[Path, ...], as_json: bool, as_list: bool, **options: 
     Several logs, such as one of each supply, are figures of each and of all together. A log may be
     gzipped. --list names the formats. Any other table needs --map.
     """
-    from harness.power_logs.formats import list_formats
-    from harness.power_logs.read import LogRequest, read_logs
-    from harness.power_logs.records import PowerLogError
+    from harness.power_logs.read import read_logs
     from harness.power_logs.summary import format_summary, summarise
+    from rules.power_logs.formats import list_formats
+    from rules.power_logs.read import LogRequest
+    from rules.power_logs.records import PowerLogError
 
     if as_list:
         for line in list_formats():
@@ -131,9 +132,9 @@ def attach_power(
     """
     from harness.power_logs.attaching.attach import attach
     from harness.power_logs.attaching.placement import StatedClock
-    from harness.power_logs.read import LogRequest
-    from harness.power_logs.records import PowerLogError
     from harness.power_logs.summary import format_problems
+    from rules.power_logs.read import LogRequest
+    from rules.power_logs.records import PowerLogError
 
     if (ahead_s is None) != (bound_s is None):
         raise click.UsageError("--clock-offset and --clock-bound belong together; give both")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from checker.extras import advise_extra
-from harness.power_logs.records import PowerLogError
+from rules.power_logs.records import PowerLogError
 
 MAGIC = b"\x89HDF\r\n\x1a\n"
 _SERIES = "Energy"

@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from harness.power_logs.checks import find_repeated_share
-from harness.power_logs.integrals import cumulate, integrate, sum_feeds
-from harness.power_logs.local_time import format_time
-from harness.power_logs.records import POWER, Interval, LogProblem, PowerLog
 from rules.bundle_format.records import Json
 from rules.bundle_format.table import Floats, Ints
 from rules.json_record import to_json
+from rules.power_logs.checks import find_repeated_share
+from rules.power_logs.integrals import cumulate, integrate, sum_feeds
+from rules.power_logs.local_time import format_time
+from rules.power_logs.records import POWER, Interval, LogProblem, PowerLog
 
 _MINUTE_S = 60.0
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 from harness.power_logs.hdf5 import MAGIC, read_profile
-from harness.power_logs.records import PowerLogError
+from rules.power_logs.records import PowerLogError
 
 MAX_LINE_CHARACTERS = 2**24
 """The longest line of a known log has 324 characters. An answer of Prometheus is one line, and must

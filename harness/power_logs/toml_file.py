@@ -4,8 +4,8 @@ import tomllib
 from pathlib import Path
 
 from checker.command_line.toml_text import parse_toml
-from harness.power_logs.records import PowerLogError
 from rules.bundle_format.records import Json
+from rules.power_logs.records import PowerLogError
 
 
 def read_toml(path: Path) -> Json:

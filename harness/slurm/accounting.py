@@ -16,7 +16,10 @@ class SlurmAccountingError(Exception):
 def read_window(job_id: str, environment: Mapping[str, str]) -> tuple[datetime, datetime]:
     """Start and end in UTC of a job that has ended. Raises SlurmAccountingError."""
     if not _ID.fullmatch(job_id):
-        raise SlurmAccountingError(f"{job_id!r} is no id of a job; write a number such as 12345")
+        raise SlurmAccountingError(
+            f"{job_id!r} is no id of a job; write a number such as 12345, for a "
+            "task of an array that which squeue --format=%A or sacct --format=JobIDRaw prints"
+        )
     output = run_command(
         [
             *("sacct", "--allocations", "--noheader", "--parsable2"),
@@ -32,6 +35,11 @@ def parse_window(job_id: str, output: str) -> tuple[datetime, datetime]:
     """The window in the output of sacct, lines `JOB|START|END`. Raises SlurmAccountingError."""
     lines = [line.split("|") for line in output.split()]
     found = next((line for line in lines if line[0] == job_id and len(line) == 3), None)
+    if len(ids := list(dict.fromkeys(line[0] for line in lines))) > 1:
+        raise SlurmAccountingError(
+            f"the job {job_id} is an array or has components, the jobs {', '.join(ids[:8])}; "
+            "declare job.start and job.end of what was measured"
+        )
     if found is None:
         raise SlurmAccountingError(
             f"sacct does not know the job {job_id}; run it on a machine of its cluster, or declare "

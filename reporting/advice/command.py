@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import math
 import shutil
 import sys
 from pathlib import Path
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from reporting.advice.subject import Basis
 
 _UNITS_W = {"kW": 1e3, "W": 1.0}
+_MOST_W, _MOST_EUR = 1e9, 1e6
 WIDTH = 80
 """Longer lines are hard to read."""
 
@@ -33,10 +33,19 @@ def parse_power_w(
         if text.endswith(unit):
             with contextlib.suppress(ValueError):
                 power_w = float(text.removesuffix(unit)) * factor
-                if 0 < power_w < math.inf:
+                if 0 < power_w < _MOST_W:
                     return power_w
             break
-    raise click.BadParameter(f"{text}: give a power above 0 with its unit, such as 70kW or 8480W")
+    raise click.BadParameter(
+        f"{text}: give a power above 0 and below 1 GW with its unit, such as 70kW or 8480W"
+    )
+
+
+def check_price(context: click.Context, option: click.Parameter, price: float) -> float:
+    """Return a price. Raises BadParameter for one that is no number, or that no kWh has."""
+    if not price < _MOST_EUR:  # false for NaN too
+        raise click.BadParameter(f"{price:g}: give the price of a kWh in EUR, below {_MOST_EUR:g}")
+    return price
 
 
 def check_workload(context: click.Context, option: click.Parameter, name: str) -> str:
@@ -102,6 +111,7 @@ def check_workload(context: click.Context, option: click.Parameter, name: str) -
     "price_per_kwh",
     metavar="EUR",
     type=click.FloatRange(0),
+    callback=check_price,
     default=0.25,
     show_default=True,
     help="Price of a kWh.",

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from rules.bundle_format.records import Json
 from rules.declarations.record import JsonRecord
 
 
@@ -37,6 +38,28 @@ class ObservedNode(JsonRecord):
 
 
 @dataclass(frozen=True)
+class LogFile(JsonRecord):
+    """One log in node_log.gz."""
+
+    name: str
+    lines: int
+    format: str
+
+
+@dataclass(frozen=True)
+class LogReadingDeclaration(JsonRecord):
+    """How node_log.gz was read. None: not declared."""
+
+    logs: tuple[LogFile, ...]
+    map: Json | None
+    """The document of the map of a table."""
+    time_zone: str | None
+    start: str | None
+    every_s: float | None
+    rating_w: float | None
+
+
+@dataclass(frozen=True)
 class ObservedMeter(JsonRecord):
     """The meter of the log."""
 
@@ -47,6 +70,8 @@ class ObservedMeter(JsonRecord):
     interval: str
     feeds: tuple[str, ...]
     left_out: int
+    reading: LogReadingDeclaration | None
+    """None in bundles before it was recorded."""
 
 
 @dataclass(frozen=True)

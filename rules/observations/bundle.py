@@ -1,5 +1,6 @@
 """The bundle of an observed job as the rules see it."""
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,7 +14,12 @@ from rules.bundle_format.table import Table
 from rules.declarations.observation import ObservationDeclaration
 from rules.finding import Problem
 from rules.metrics.energy import MetricsError
-from rules.metrics.node.observed import FeedReadings, ObservedFigures, compute_observed_figures
+from rules.metrics.node.observed import (
+    MINUTE_S,
+    FeedReadings,
+    ObservedFigures,
+    compute_observed_figures,
+)
 from rules.metrics.power.readings import read_power_w
 
 
@@ -40,6 +46,11 @@ class ObservationBundle:
     def power(self) -> Table:
         """The rows of power.csv.gz."""
         return self._evidence.power
+
+    @property
+    def node_log(self) -> str:
+        """The text of node_log.gz."""
+        return self._evidence.node_log
 
     @cached_property
     def declaration(self) -> ObservationDeclaration:
@@ -78,7 +89,11 @@ class ObservationBundle:
         items = self.declaration.job.items
         try:
             return compute_observed_figures(
-                list(self.feeds.values()), *self.window_ns, items.count if items else None
+                list(self.feeds.values()),
+                *self.window_ns,
+                items.count if items else None,
+                # Older bundles state figures of minutes whatever the steps are.
+                math.inf if self.declaration.meter.reading is None else MINUTE_S,
             )
         except MetricsError as error:
             return str(error)

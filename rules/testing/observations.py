@@ -1,5 +1,5 @@
 """A good observed job made from nothing: an hour of training on one node of eight H200s with two
-supplies, whose meter is read once a second."""
+supplies, whose meter is read once a second into a table."""
 
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -19,6 +19,12 @@ WINDOW_S = 3600
 MARGIN_S = 60
 DAY_S = 86_400
 FEEDS = ("psu1", "psu2")
+LOG_MAP = {
+    "interval": "mean-before",
+    "time": {"column": "time", "format": "unix", "unit": "ns"},
+    "power": {"column": "power", "unit": "mW"},
+    "key": {"column": "outlet"},
+}
 
 
 def make_observation_frames(seed: int = 1) -> ObservationFrames:
@@ -40,8 +46,8 @@ def make_observation_frames(seed: int = 1) -> ObservationFrames:
         for feed in FEEDS
     ]
     power = pd.concat(tables).sort_values(["time_ns", "feed"], ignore_index=True)
-    frames = ObservationFrames(_make_document(), power[list(POWER_COLUMNS)], "a power log\n")
-    state_observed_figures(frames)
+    frames = ObservationFrames(_make_document(), power[list(POWER_COLUMNS)], "")
+    rederive_observation(frames)
     return frames
 
 
@@ -61,11 +67,21 @@ def make_later_observation(seed: int = 2) -> ObservationFrames:
     return frames
 
 
-def state_observed_figures(frames: ObservationFrames) -> None:
-    """State the figures that follow from the readings. The old ones stay if there are none."""
+def rederive_observation(frames: ObservationFrames) -> None:
+    """Write the log and state the figures that fit the readings, as a careful cheat would do. The
+    old figures stay if there are none."""
+    write_node_log(frames)
     bundle = ObservationBundle(Path(), (), frames.evidence())
     if not isinstance(figures := bundle.figures_or_reason, str):
         frames.observation["figures"] = to_json(figures)
+
+
+def write_node_log(frames: ObservationFrames) -> None:
+    """Write the log whose readings those of the table are."""
+    power = frames.power[frames.power["power_mw"].notna()]
+    columns = {"time_ns": "time", "feed": "outlet", "power_mw": "power"}
+    frames.node_log = power.rename(columns=columns).to_csv(index=False)
+    frames.observation["meter"]["reading"]["logs"][0]["lines"] = frames.node_log.count("\n")
 
 
 def _make_document() -> dict[str, object]:
@@ -95,6 +111,10 @@ def _make_document() -> dict[str, object]:
             "interval": "mean-before",
             "feeds": list(FEEDS),
             "left_out": 0,
+            "reading": {
+                "logs": [{"name": "power.csv", "lines": 0, "format": "csv"}],
+                "map": LOG_MAP,
+            },
         },
         "figures": {},
     }

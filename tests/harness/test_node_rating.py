@@ -3,6 +3,7 @@ nameplate file of an MLPerf Inference submission."""
 
 import sys
 import tomllib
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,10 @@ Example:
       - PowerCapacityWatts: 1200
 """
 """With the shape of the template of MLPerf Inference: racks with a server and a switch."""
+BOMB = "a: &a [x]\n" + "".join(
+    f"{b}: &{b} [{', '.join([f'*{a}'] * 9)}]\n" for a, b in pairwise("abcdefghi")
+)
+"""Lists of lists, which have 9^8 values."""
 
 
 def write(directory: Path, text: str, name: str = "system.toml") -> Path:
@@ -143,6 +148,7 @@ def test_servers_of_one_kind_need_no_choice(tmp_path: Path) -> None:
         ("", "no component has PSUs"),
         ("a: [", "cannot be read as YAML: "),
         ("a: &a [*a]", "nested too deeply"),
+        (BOMB, "or too many"),
         ("a: {PSUs: [], Min PSUs Needed: 1}", "a: PSUs must list the power supplies"),
         ("a: {PSUs: [{PowerCapacityWatts: 9}]}", "found None as Min PSUs Needed, expected 1 to 1"),
         (

@@ -4,6 +4,7 @@ what it refuses."""
 import json
 import re
 import shlex
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -244,6 +245,120 @@ def test_accounting_of_slurm_gives_the_window(
 def test_jobs_that_have_not_ended_have_no_window(output: str) -> None:
     with pytest.raises(SlurmAccountingError):
         parse_window("7", output)
+    with pytest.raises(SlurmAccountingError, match="the jobs 7, 8; declare"):
+        parse_window("7", "7|1741082400|1741082460\n8|1741082400|1741082460\n")
     assert parse_window("7", "7|1741082400|1741082460\n")[1] - timedelta(seconds=60) == datetime(
         2025, 3, 4, 10, 0, tzinfo=UTC
     )
+
+
+def write_rows(directory: Path, header: str, row: Callable[[int], str], step_s: int = 10) -> None:
+    """A log of the job with a row at each time in s since its start."""
+    seconds = range(-2 * step_s, WINDOW_S + 2 * step_s + 1, step_s)
+    (directory / "log.csv").write_text("\n".join([header, *map(row, seconds)]) + "\n")
+
+
+def observe_known(directory: Path, *options: str, declaration: str = DECLARATION) -> Result:
+    """Observe a job by a log whose format is known."""
+    (directory / "job.toml").write_text(declaration)
+    files = [str(path) for path in sorted(directory.glob("*.csv"))]
+    job = ["--job", str(directory / "job.toml"), "-o", str(directory / "out")]
+    return CliRunner().invoke(main, ["observe", *files, *job, *options])
+
+
+def make_profile_row(step: str, node: str) -> Callable[[int], str]:
+    return lambda s: f"{step},{node},{s + 60},{int(START.timestamp()) + s},{7000 + s % 7}"
+
+
+PROFILE = "Step,Node,ElapsedTime,EpochTime,Power"
+
+
+@pytest.mark.parametrize(
+    ("header", "row", "part"),
+    [
+        (
+            "timestamp, index, power.draw [W]",
+            lambda s: f"{START + timedelta(seconds=s):%Y/%m/%d %H:%M:%S}.000, 0, {600 + s % 7} W",
+            "accelerators",
+        ),
+        (
+            "",
+            lambda s: f"{s + 60}.0,{2000 + s % 7},Joules,power/energy-pkg/,100,100.0,,",
+            "processors",
+        ),
+        (
+            "Step,Node,ElapsedTime,EpochTime,GPU0Power",
+            make_profile_row("0", "n1"),
+            "accelerators",
+        ),
+    ],
+)
+def test_logs_of_parts_of_a_node_are_refused(
+    tmp_path: Path, header: str, row: Callable[[int], str], part: str
+) -> None:
+    write_rows(tmp_path, header, row)
+    option = ["--start", "2025-03-04T09:59:00Z"] if not header else ["--time-zone", "UTC"]
+    result = observe_known(tmp_path, *([] if "Step" in header else option))
+    assert result.exit_code == 1 and f"has the power of {part}, and not" in result.output
+
+
+def test_nodes_of_a_profile_are_those_that_are_declared_and_each_counts_once(
+    tmp_path: Path,
+) -> None:
+    first, second = make_profile_row("0", "n1"), make_profile_row("0", "n2")
+    write_rows(tmp_path, PROFILE, lambda s: f"{first(s)}\n{second(s)}")
+    result = observe_known(tmp_path)
+    assert "node.count: found 1, but" in result.output and "of 2 (n1, n2)" in result.output
+    pair = DECLARATION.replace("rated_w", "count = 2\nrated_w")
+    result = observe_known(tmp_path, declaration=pair)
+    assert result.exit_code == 0 and "mean power 1400" in result.output, result.output
+    batch = make_profile_row("batch", "n1")
+    write_rows(tmp_path, PROFILE, lambda s: f"{first(s)}\n{batch(s)}")
+    assert "several steps of a node read the same meter" in observe_known(tmp_path).output
+    write_rows(tmp_path, PROFILE, first)
+    (tmp_path / "again.csv").write_text((tmp_path / "log.csv").read_text())
+    result = observe_known(tmp_path, declaration=pair)
+    assert "several logs have readings of the node n1" in result.output
+
+
+def test_readings_that_are_minutes_apart_show_no_peak(tmp_path: Path) -> None:
+    (tmp_path / "map.toml").write_text(MAP)
+    write_rows(
+        tmp_path,
+        "time,power",
+        lambda s: f"{(START + timedelta(seconds=s)).isoformat()},{7000 + s % 7}",
+        step_s=300,
+    )
+    result = observe(tmp_path)
+    assert result.exit_code == 0, result.output
+    assert "highest mean of 60 s unknown: more than 60 s" in result.output
+    directory = Path(result.output.splitlines()[0])
+    figures = json.loads((directory / "observation.json").read_text())["figures"]
+    assert figures["max_60s_w"] is None and figures["p99_60s_w"] is None
+    page = build_page(collect([directory], local=True), tmp_path / "report.html")
+    rack = page.find("rack")
+    assert rack is not None
+    assert {r["by"] for r in rack.rows if r["standing"] == "observed"} == {"rating", "mean"}
+
+
+def test_supplies_of_a_redfish_report_add_up(tmp_path: Path) -> None:
+    place = "/redfish/v1/Chassis/1/PowerSubsystem/PowerSupplies/{}/Metrics#/InputPowerWatts"
+
+    def row(second: int) -> str:
+        time = (START + timedelta(seconds=second)).isoformat()
+        values = [
+            {"MetricProperty": place.format(n), "MetricValue": "3500", "Timestamp": time}
+            for n in (1, 2)
+        ]
+        return json.dumps({"MetricValues": values})
+
+    write_rows(tmp_path, "", row)
+    result = observe_known(tmp_path)
+    assert result.exit_code == 0 and "mean power 7000.0 W" in result.output, result.output
+
+
+def test_file_whose_name_cannot_be_recorded_is_refused(tmp_path: Path) -> None:
+    write_log(tmp_path).rename(tmp_path / "a\nlog.csv")
+    (tmp_path / "job.toml").write_text(DECLARATION)
+    result = observe_known(tmp_path, "--map", str(tmp_path / "map.toml"))
+    assert result.exit_code == 1 and "no printable name" in result.output

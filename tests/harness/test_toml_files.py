@@ -8,14 +8,15 @@ import pytest
 from harness.errors import MeterError, PlanError
 from harness.power.meter_access import list_access
 from harness.power_logs.attaching.meter_file import read_tables
-from harness.power_logs.csv_map import read_map
-from harness.power_logs.records import PowerLogError
+from harness.power_logs.read import read_map_of
 from harness.system import read_description
+from rules.power_logs.read import LogRequest
+from rules.power_logs.records import PowerLogError
 
 READERS: list[tuple[Callable[[Path], object], type[Exception]]] = [
     (read_description, PlanError),
     (list_access, MeterError),
-    (read_map, PowerLogError),
+    (lambda path: read_map_of(LogRequest(path, map_path=path)), PowerLogError),
     (lambda path: read_tables(path, 1), PowerLogError),
 ]
 NESTED = b"name = " + b"[" * 5000

@@ -39,7 +39,7 @@ from rules.testing.frames import EvidenceFrames, read_frames
 from rules.testing.observations import (
     make_later_observation,
     make_observation_frames,
-    state_observed_figures,
+    rederive_observation,
 )
 from rules.testing.rows import make_good_row
 from rules.testing.studies import make_study_frames, state_figures
@@ -139,7 +139,7 @@ class Case:
         frames = make_observation_frames()
         mutation.apply(frames)
         if mutation.rederive:
-            state_observed_figures(frames)
+            rederive_observation(frames)
         reported = _name_rules(judge(submissions.add_observation(frames)).findings)
         return _describe_difference(reported, self._expected_rules)
 
@@ -201,7 +201,7 @@ class Case:
     ) -> str:
         later, other = make_later_observation(), make_observation_frames()
         pairing.apply(later, other)
-        state_observed_figures(later)
+        rederive_observation(later)
         other_path, path = map(submissions.add_observation, (other, later))
         reported = {
             v.path: {f.rule for f in v.findings} for v in judge_all([submissions.root]).verdicts

@@ -13,18 +13,7 @@ import numpy as np
 from harness.power_logs.attaching.meter_file import add_meter, read_tables
 from harness.power_logs.attaching.placement import PlacedClock, StatedClock, place_clock
 from harness.power_logs.attaching.replace import replace_directory
-from harness.power_logs.integrals import hold_backwards
-from harness.power_logs.read import LogRequest, read_logs
-from harness.power_logs.records import (
-    CURRENT,
-    ENERGY,
-    POWER,
-    POWER_FACTOR,
-    VOLTAGE,
-    LogProblem,
-    PowerLog,
-    PowerLogError,
-)
+from harness.power_logs.read import read_logs
 from harness.power_logs.text import open_lines
 from rules.bundle import Bundle
 from rules.bundle_format.csv_table import read_table
@@ -49,6 +38,18 @@ from rules.bundle_format.write import encode_evidence, write_files
 from rules.declarations.system import MeterDeclaration
 from rules.metrics.node.figures import add_node_figures
 from rules.metrics.node.missing import measure_missing
+from rules.power_logs.observed import join_texts
+from rules.power_logs.read import LogRequest, place_log
+from rules.power_logs.records import (
+    CURRENT,
+    ENERGY,
+    POWER,
+    POWER_FACTOR,
+    VOLTAGE,
+    LogProblem,
+    PowerLog,
+    PowerLogError,
+)
 
 FIRST_PROTOCOL = (1, 1)
 """The first version of the protocol with node power."""
@@ -98,7 +99,7 @@ def attach(
     problems: list[LogProblem] = []
     result: Json = {**copy.deepcopy(bundle.result), "node_sampling": [], "node_clocks": []}
     for table, group in zip(tables, groups, strict=True):
-        log = read_placeable(group)
+        log = place_log(group, read_logs(group))
         problems += log.problems.list_all()
         system, meter = add_meter(system, log, table, meter_path)
         nodes = list(dict.fromkeys(feed.node for feed in meter.feeds))
@@ -108,12 +109,13 @@ def attach(
         clocks += placed
         samples += of_meter
     samples.sort(key=lambda sample: sample.read_ns)
+    names = [request.path.name for request in requests]
     attached = replace(
         evidence,
         system=system,
         result=result,
         node_samples=_make_table(samples),
-        node_log=read_texts([request.path for request in requests]),
+        node_log=join_texts(names, read_texts([request.path for request in requests])),
     )
     _state_missing(attached, directory)
     mean_power_w = _add_figures(attached, directory)
@@ -127,22 +129,6 @@ def attach(
     replace_directory(draft, directory)
     meters = [meter["id"] for meter in system["meters"]]
     return Attached(", ".join(meters), len(samples), tuple(clocks), mean_power_w, tuple(problems))
-
-
-def read_placeable(requests: Sequence[LogRequest]) -> PowerLog:
-    """The logs of a meter as one, if its times are instants. Raises PowerLogError."""
-    log = hold_backwards(read_logs(requests))
-    if log.elapsed:
-        raise PowerLogError(
-            f"{requests[0].path}: the times of this log count from a start that it does not state, "
-            "so it cannot be placed; state the time 0 of the log with --start"
-        )
-    if log.time_zone is None:
-        raise PowerLogError(
-            f"{requests[0].path}: the times of this log have no time zone, so it cannot be placed; "
-            "declare it with --time-zone, such as Europe/Berlin or UTC"
-        )
-    return log
 
 
 def _read_bundle(directory: Path) -> tuple[Files, Evidence]:
@@ -293,19 +279,19 @@ def _add_figures(evidence: Evidence, directory: Path) -> float:
     return figures.headline.mean_power_w.mean
 
 
-def read_texts(paths: Sequence[Path]) -> str:
-    """The text of the logs as it is; several are headed by their names. Raises PowerLogError if a
-    bundle cannot hold it."""
-    text = ""
+def read_texts(paths: Sequence[Path]) -> list[str]:
+    """The text of each log as it is. Raises PowerLogError if a bundle cannot hold them."""
+    texts = []
     for path in paths:
-        if len(paths) > 1:
-            text += f"==> {path.name} <==\n"
+        if not path.name.isprintable():
+            raise PowerLogError(f"{path.name!r}: no printable name; rename the file of the log")
         with open_lines(path) as lines:
-            text += "".join(f"{line}\n" for _, line in lines)
+            texts.append("".join(f"{line}\n" for _, line in lines))
+    text = join_texts([path.name for path in paths], texts)
     is_long = text.count("\n") > MAX_LOG_LINES
     if is_long or len(text.encode()) > MAX_UNPACKED_BYTES[NODE_LOG_FILE]:
         raise PowerLogError(
             f"{paths[0]}: the log is too long for a bundle, which holds {MAX_LOG_LINES} lines of "
             "logs; cut it to the time of the run"
         )
-    return text
+    return texts

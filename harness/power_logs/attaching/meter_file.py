@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from harness.power_logs.records import Interval, PowerLog, PowerLogError
 from harness.power_logs.toml_file import read_toml
 from rules.bundle_format.documents import read_document
 from rules.bundle_format.files import Refused
 from rules.bundle_format.records import SYSTEM_FORMAT, Json
 from rules.bundle_format.seal import encode_json
 from rules.declarations.system import MeterDeclaration, SystemDeclaration
+from rules.power_logs.records import Interval, PowerLog, PowerLogError
 
 _STAMP_STEPS_MS = (1000.0, 100.0, 10.0, 1.0)
 _CLOCK = "import"

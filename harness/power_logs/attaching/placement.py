@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 
-from harness.power_logs.integrals import sum_feeds
-from harness.power_logs.local_time import format_time
-from harness.power_logs.records import PowerLog, PowerLogError
 from rules.bundle import Bundle
 from rules.declarations.system import MeterDeclaration
 from rules.metrics.energy import Trace
 from rules.metrics.node.clock import SEARCH_S, ClockEstimate, MeterReadings, estimate_clock
+from rules.power_logs.integrals import sum_feeds
+from rules.power_logs.local_time import format_time
+from rules.power_logs.records import PowerLog, PowerLogError
 
 _LATENCY_S = 0.5
 """How long a meter may take to publish a reading, as in rule N106."""

@@ -19,6 +19,7 @@ from reporting.sections.shown_columns import ShownColumns, get_number, list_numb
 from reporting.words import capitalize, format_percent_range, join_words
 from rules.boards import find_board
 from rules.metrics import comparison
+from rules.metrics.node.observed import MINUTE_S
 from rules.metrics.node.racks import plan_rack
 from rules.metrics.power.profile import PowerSpread
 
@@ -139,6 +140,8 @@ def list_observed_nodes(records: Iterable[ObservedRecord], link: BundleLink) -> 
         node, board = declaration.node, find_board(declaration.node.accelerator)
         model = board.id if board else node.accelerator
         is_single = node.count == 1
+        # Readings that are minutes apart show no peak.
+        shows_peaks = is_single and (figures.max_60s_w is not None or figures.seconds < MINUTE_S)
         yield NodePower(
             name=f"{node.accelerators} \u00d7 {model}",
             model=model,
@@ -147,7 +150,7 @@ def list_observed_nodes(records: Iterable[ObservedRecord], link: BundleLink) -> 
             control=False,
             mean_w=figures.mean_w / node.count,
             median_w=figures.median_w if is_single else None,
-            max_w=figures.max_w if is_single else None,
+            max_w=figures.max_w if shows_peaks else None,
             p99_60s_w=figures.p99_60s_w if is_single else None,
             rated_w=node.rated_w,
             kind="measured",

@@ -11,6 +11,8 @@ from rules.metrics.power.profile import average_minutes
 
 TOLERANCE = 1e-6
 """Relative: another machine can round differently."""
+MINUTE_S = 60.0
+"""Longer steps between readings do not show the mean over a minute."""
 MAX_GAP_STEPS = 5
 """A time without readings that is longer than so many usual steps is a gap."""
 
@@ -68,15 +70,21 @@ class ObservedFigures:
     max_w: float
     """This and the median are of the means over 1 s."""
     p99_60s_w: float | None
+    """This and the next are None in a window of less than a minute, and if the steps between
+    readings are longer."""
     max_60s_w: float | None
     joules_per_item: float | None
 
 
 def compute_observed_figures(
-    feeds: Sequence[FeedReadings], start_ns: int, end_ns: int, items: float | None
+    feeds: Sequence[FeedReadings],
+    start_ns: int,
+    end_ns: int,
+    items: float | None,
+    most_step_s: float = MINUTE_S,
 ) -> ObservedFigures:
     """The figures of a window from `start_ns` to `end_ns` since 1970. `items` is the work done in
-    it.
+    it. Feeds whose usual step is longer than `most_step_s` have no figures of minutes.
 
     Raises MetricsError unless it has a second at least and the readings of each feed cover it.
     """
@@ -93,7 +101,8 @@ def compute_observed_figures(
     energy_j = float(total_j[-1] - total_j[0])
     # The last one may be shorter than a second.
     power_w = np.diff(total_j[:-1])
-    minutes_w = average_minutes(power_w)
+    step_s = max(float(np.median(np.diff(feed.times_ns))) / 1e9 for feed in feeds)
+    minutes_w = average_minutes(power_w) if step_s <= most_step_s else power_w[:0]
     return ObservedFigures(
         seconds,
         energy_j,

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from harness.power_logs.read import LogRequest, read_log
-from harness.power_logs.records import LogProblem, PowerLog, PowerLogError
+from harness.power_logs.read import read_log
 from harness.power_logs.summary import summarise
+from rules.power_logs.read import LogRequest
+from rules.power_logs.records import LogProblem, PowerLog, PowerLogError
 
 MAP = """
 interval = "mean-before"

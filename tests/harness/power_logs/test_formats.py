@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from support.harness.power_logs import START_S, list_kinds, read_lines
 
 from harness.cli import main
-from harness.power_logs.formats import load_formats
-from harness.power_logs.read import LogRequest, read_log
-from harness.power_logs.records import PowerLogError
+from harness.power_logs.read import read_log
 from harness.power_logs.summary import format_summary, summarise
+from rules.power_logs.formats import load_formats
+from rules.power_logs.read import LogRequest
+from rules.power_logs.records import PowerLogError
 
 DATA = Path(__file__).parent / "data"
 

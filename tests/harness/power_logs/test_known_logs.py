@@ -7,9 +7,10 @@ import pytest
 from click.testing import CliRunner
 
 from harness.cli import main
-from harness.power_logs.read import LogRequest, read_log
-from harness.power_logs.records import PowerLogError
+from harness.power_logs.read import read_log
 from harness.power_logs.summary import LogSummary, summarise
+from rules.power_logs.read import LogRequest
+from rules.power_logs.records import PowerLogError
 
 DATA = Path(__file__).parent / "data"
 PTD, TORN, TRAINING = (

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from harness.cli import main
 from harness.power_logs import text
-from harness.power_logs.read import LogRequest, read_log
-from harness.power_logs.records import PowerLogError
+from harness.power_logs.read import read_log
+from rules.power_logs.read import LogRequest
+from rules.power_logs.records import PowerLogError
 
 DATA = Path(__file__).parent / "data"
 TORN = (DATA / "ptd_torn.txt").read_bytes()
@@ -157,3 +158,38 @@ def test_damage_anywhere_never_ends_in_a_traceback(tmp_path, seed, name):
         read_bytes(tmp_path, bytes(content))
     except PowerLogError as error:
         assert str(tmp_path) in str(error)
+
+
+def test_a_torn_document_leaves_those_behind_it_whole(tmp_path):
+    line = '{"timestamp_ns": %d, "gpu_index": 0, "telemetry_data": {"gpu_power_usage": 300}}\n'
+    lines = [line % (1_772_618_400 * 10**9 + second * 10**9) for second in range(40)]
+    lines[10] = lines[10][:50] + "\n"
+    log = read_bytes(tmp_path, "".join(lines).encode())
+    assert len(log) == 39
+    assert ("torn-line", 11) in [(p.kind, p.line) for p in log.problems.list_all()]
+
+
+def test_stamps_of_ipmitool_are_in_the_zone_that_they_name(tmp_path):
+    reading = (
+        "    Instantaneous power reading:   {} Watts\n"
+        "    IPMI timestamp:      Wed Mar  4 10:00:{:02} 2026{}\n"
+    )
+    rows = [(900 + second, second) for second in range(5)]
+    utc = read_bytes(tmp_path, "".join(reading.format(*r, " UTC") for r in rows).encode())
+    assert (utc.time_zone, utc.start_ns) == ("UTC", 1_772_618_400 * 10**9)
+    for zone in ("", " CET"):
+        log = read_bytes(tmp_path, "".join(reading.format(*r, zone) for r in rows).encode())
+        assert log.time_zone is None and len(log) == 5
+
+
+def test_log_over_the_end_of_summer_time_says_what_to_do(tmp_path):
+    path = tmp_path / "log.csv"
+    stamps = [f"2026-10-25 0{hour}:{m:02}:00" for hour in (1, 2, 2, 3) for m in range(60)]
+    path.write_text("time,power\n" + "".join(f"{stamp},900\n" for stamp in stamps))
+    (tmp_path / "map.toml").write_text(
+        'interval = "instant"\n[time]\ncolumn = "time"\nformat = "iso"\n'
+        '[power]\ncolumn = "power"\nunit = "W"\n'
+    )
+    request = LogRequest(path, map_path=tmp_path / "map.toml", time_zone="Europe/Berlin")
+    with pytest.raises(PowerLogError, match=r"occurs twice.*UTC or an offset, or cut"):
+        read_log(request)

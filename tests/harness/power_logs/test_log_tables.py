@@ -5,8 +5,8 @@ from click.testing import CliRunner
 from support.harness.power_logs import START_S, UNIX, list_kinds, make_map, read_lines, write_log
 
 from harness.cli import main
-from harness.power_logs.records import PowerLogError
 from harness.power_logs.summary import summarise
+from rules.power_logs.records import PowerLogError
 
 ISO = 'column = "time"\nformat = "iso"'
 

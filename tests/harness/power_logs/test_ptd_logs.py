@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from harness.power_logs.read import LogRequest, read_log
-from harness.power_logs.records import PowerLog, PowerLogError
+from harness.power_logs.read import read_log
+from rules.power_logs.read import LogRequest
+from rules.power_logs.records import PowerLog, PowerLogError
 
 
 def read_lines(tmp_path: Path, *lines: str, **options: str) -> PowerLog:

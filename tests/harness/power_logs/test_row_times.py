@@ -5,9 +5,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from harness.power_logs import row_times
-from harness.power_logs.csv_map import TimeColumn
-from harness.power_logs.row_times import _parse_moment
+from rules.power_logs import row_times
+from rules.power_logs.csv_map import TimeColumn
+from rules.power_logs.row_times import _parse_moment
 
 FORMATS = ("%Y/%m/%d %H:%M:%S.%f", "%d.%m.%Y %H:%M:%S", "%H:%M:%S", "%M:%S %H")
 TEXTS = (

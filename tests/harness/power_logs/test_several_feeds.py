@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 from support.harness.power_logs import START_S, UNIX, list_kinds, make_map, read_lines, write_log
 
 from harness.cli import main
-from harness.power_logs.grouping import RowSample, find_separating_column
-from harness.power_logs.read import LogRequest, read_logs
-from harness.power_logs.records import PowerLogError
+from harness.power_logs.read import read_logs
 from harness.power_logs.summary import summarise
+from rules.power_logs.grouping import RowSample, find_separating_column
+from rules.power_logs.read import LogRequest
+from rules.power_logs.records import PowerLogError
 
 OUTLETS_MAP = make_map(UNIX, 'column = "power_w"\nunit = "W"')
 

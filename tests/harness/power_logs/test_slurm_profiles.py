@@ -17,11 +17,12 @@ from support.harness.power_logs import START_S, read_lines
 
 from checker.extras import advise_extra
 from harness.cli import main
-from harness.power_logs import slurm_profile
-from harness.power_logs.read import LogRequest, read_log
-from harness.power_logs.records import PowerLogError
+from harness.power_logs.read import read_log
 from harness.power_logs.summary import summarise
 from harness.power_logs.text import open_lines
+from rules.power_logs import slurm_profile
+from rules.power_logs.read import LogRequest
+from rules.power_logs.records import PowerLogError
 
 h5py = pytest.importorskip("h5py")
 

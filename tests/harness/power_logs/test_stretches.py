@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from support.harness.power_logs import START_S, UNIX, list_kinds, make_map, read_lines
 
-from harness.power_logs.records import PowerLog, PowerLogError
 from harness.power_logs.summary import summarise
+from rules.power_logs.records import PowerLog, PowerLogError
 
 MAP = make_map(UNIX, 'column = "power_w"\nunit = "W"')
 

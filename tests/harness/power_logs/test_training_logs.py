@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from harness.power_logs.read import LogRequest, read_log
-from harness.power_logs.records import PowerLog, PowerLogError
+from harness.power_logs.read import read_log
 from harness.power_logs.summary import summarise
+from rules.power_logs.read import LogRequest
+from rules.power_logs.records import PowerLog, PowerLogError
 
 
 def event(key: str, value: Any, time_ms: Any = 1_745_514_104_000, **metadata: Any) -> str:

@@ -306,12 +306,17 @@ def test_commands_continue_over_lines_as_a_shell_takes_them(submissions: Submiss
     ("arguments", "says"),
     [
         (("--workload", "resnet"), "resnet is no workload; the workloads are burn, llama3-8b"),
-        (("--rack", "70"), "70: give a power above 0 with its unit, such as 70kW or 8480W"),
-        (("--rack", "-1kW"), "give a power above 0 with its unit"),
-        (("--rack", "infkW"), "give a power above 0 with its unit"),
+        (
+            ("--rack", "70"),
+            "70: give a power above 0 and below 1 GW with its unit, such",
+        ),
+        (("--rack", "-1kW"), "give a power above 0 and below 1 GW"),
+        (("--rack", "infkW"), "give a power above 0 and below 1 GW"),
         (("--loss", "0"), "0: give a percentage above 0 and below 100"),
         (("--redundancy", "27%"), "--redundancy belongs to a rack: add --rack POWER"),
         (("--price", "-1"), "-1.0 is not in the range x>=0"),
+        (("--price", "nan"), "nan: give the price of a kWh"),
+        (("--rack", "1e300kW"), "1e300kW: give a power above 0 and below 1 GW"),
     ],
 )
 def test_a_mistake_names_the_option(arguments: tuple[str, ...], says: str) -> None:

@@ -4,8 +4,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from harness.power_logs.read import LogRequest, read_log
-from harness.power_logs.records import PowerLog
+from harness.power_logs.read import read_log
+from rules.power_logs.read import LogRequest
+from rules.power_logs.records import PowerLog
 
 START_S = 1_772_618_400
 """2026-03-04T10:00:00Z."""

@@ -15,7 +15,7 @@ def more_items_than_divided_by(frames: ObservationFrames) -> None:
     frames.observation["job"]["items"]["count"] *= 2
 
 
-@observation_mutation(RULE, rederive=False)
+@observation_mutation(RULE, "O106", rederive=False)
 def readings_lowered(frames: ObservationFrames) -> None:
     frames.power["power_mw"] *= 0.98
 

@@ -6,7 +6,7 @@ from rules.testing.frames import ObservationFrames
 from rules.testing.observations import MARGIN_S, START_NS
 
 
-@observation_mutation(RULE, "O103")
+@observation_mutation(RULE, "O103", "O106")
 def window_of_another_day(frames: ObservationFrames) -> None:
     frames.observation |= {
         "started_at": "2026-01-02T00:00:00Z",
@@ -14,12 +14,12 @@ def window_of_another_day(frames: ObservationFrames) -> None:
     }
 
 
-@observation_mutation(RULE, "O103")
+@observation_mutation(RULE, "O103", "O106")
 def window_longer_than_the_log(frames: ObservationFrames) -> None:
     frames.observation["ended_at"] = "2026-01-01T02:00:00Z"
 
 
-@observation_mutation(RULE, "O103")
+@observation_mutation(RULE, "O103", "O106")
 def zone_an_hour_off(frames: ObservationFrames) -> None:
     frames.power["time_ns"] += 3600 * 10**9
 

@@ -1,6 +1,7 @@
 """The formats of power logs: modules, and entries of formats.toml.
 
-An entry is a table, or lines with patterns. Keys of all: `program`, `version`. Of a table:
+An entry is a table, or lines with patterns. Keys of all: `program`, `version`, and `part`, what the
+log measures if that is no whole node. Of a table:
 
 - `times`: the columns of the time, by preference; `no_times`: what to do if there are none;
 - `power`: the column of the power, by preference; `power_pattern`: or a pattern of the columns of
@@ -10,9 +11,9 @@ An entry is a table, or lines with patterns. Keys of all: `program`, `version`. 
 - `needs`: columns that show the format; `interval`, `delimiter`;
 - `replace`: pattern and replacement in each line;
 - `refused`: why such a table has no readings; `totals`: what it has, see
-  `harness.power_logs.totals`.
+  `rules.power_logs.totals`.
 
-`harness.power_logs.patterns` reads lines.
+`rules.power_logs.patterns` reads lines.
 """
 
 import re
@@ -23,7 +24,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from harness.power_logs import (
+from rules.power_logs import (
     csv_log,
     json_logs,
     likwid,
@@ -32,15 +33,18 @@ from harness.power_logs import (
     ptd,
     slurm_profile,
 )
-from harness.power_logs.builder import LogSource
-from harness.power_logs.cells import split_header
-from harness.power_logs.csv_log import split_line
-from harness.power_logs.csv_map import EXAMPLE, build_map
-from harness.power_logs.records import PowerLog, PowerLogError
-from harness.power_logs.totals import list_totals
+from rules.power_logs.builder import LogSource
+from rules.power_logs.cells import split_header
+from rules.power_logs.csv_log import split_line
+from rules.power_logs.csv_map import EXAMPLE, build_map
+from rules.power_logs.records import PowerLog, PowerLogError
+from rules.power_logs.totals import list_totals
 
 _FILE = Path(__file__).with_name("formats.toml")
 _PREAMBLE_LINES = 200
+_MOST_OF_LINE, _MOST_OF_ROW = 2**12, 2**16
+"""The most characters of a line that patterns read, and of one that has cells. The longest line of
+a known log of the first kind has 324."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,10 @@ class LogFormat:
     """Raises PowerLogError."""
     is_refused: bool = False
     """Whether such a log is no power log, so that `parse` only says why."""
+    max_line: int = _MOST_OF_LINE
+    """The most characters of a line."""
+    part: str = ""
+    """What such a log measures if that is no whole node."""
 
 
 @cache
@@ -74,6 +82,8 @@ def load_formats() -> Mapping[str, LogFormat]:
             layout.reads,
             layout.recognise,
             layout.parse,
+            max_line=json_logs.MAX_CHARACTERS,
+            part=layout.part,
         )
         for layout in json_logs.LAYOUTS
     ]
@@ -133,6 +143,8 @@ _LIKWID = LogFormat(
     "Power [W], Power DRAM [W]",
     lambda head: any(map(likwid.recognise, head)),
     likwid.parse,
+    max_line=_MOST_OF_ROW,
+    part="processors",
 )
 _SLURM = LogFormat(
     slurm_profile.NAME,
@@ -142,6 +154,7 @@ _SLURM = LogFormat(
     f"{', '.join(slurm_profile.NODE_POWERS)}, or GPU0Power and the like, of each Node",
     lambda head: any(map(slurm_profile.recognise, head)),
     slurm_profile.parse,
+    max_line=_MOST_OF_ROW,
 )
 _CSV = LogFormat(
     csv_log.NAME,
@@ -150,17 +163,28 @@ _CSV = LogFormat(
     "the columns of the map",
     lambda _: False,
     csv_log.parse,
+    max_line=_MOST_OF_ROW,
 )
 
 
 def _make_format(name: str, entry: dict[str, Any]) -> LogFormat:
-    program, version = entry["program"], entry["version"]
+    program, version, part = entry["program"], entry["version"], entry.get("part", "")
     if "patterns" in entry:
         lines = patterns.LinePatterns(name, entry)
-        return LogFormat(name, program, version, lines.reads, lines.recognise, lines.parse)
+        return LogFormat(
+            name, program, version, lines.reads, lines.recognise, lines.parse, part=part
+        )
     table = _KnownTable(name, entry)
     return LogFormat(
-        name, program, version, table.reads, table.recognise, table.parse, table.is_refused
+        name,
+        program,
+        version,
+        table.reads,
+        table.recognise,
+        table.parse,
+        table.is_refused,
+        _MOST_OF_ROW,
+        part,
     )
 
 

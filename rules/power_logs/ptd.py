@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from datetime import datetime
 from functools import lru_cache
 
-from harness.power_logs.builder import LogBuilder, LogSource
-from harness.power_logs.local_time import LocalClock, LocalTimeError
-from harness.power_logs.records import (
+from rules.power_logs.builder import LogBuilder, LogSource
+from rules.power_logs.local_time import LocalClock, LocalTimeError
+from rules.power_logs.records import (
     CURRENT,
     POWER,
     POWER_FACTOR,
@@ -37,6 +37,7 @@ _HEAD = re.compile(
 """What the daemon's own log begins with. The first reading may be on line 20 000."""
 _QUANTITIES = {"watts": POWER, "volts": VOLTAGE, "amps": CURRENT, "pf": POWER_FACTOR}
 _ANALYZER = re.compile(r"\s*analyzer\s*\d+\s*", re.IGNORECASE)
+_HAS_ANALYZER = re.compile(r"analyzer\s*\d", re.IGNORECASE)
 _CHANNEL = re.compile(r"ch\s*\d+", re.IGNORECASE)
 _TIME = re.compile(
     r"(?:(?P<month>\d\d)[-/](?P<day>\d\d)[-/](?P<year>\d{4})|"
@@ -55,7 +56,7 @@ _MESSAGE_BEHIND = re.compile(
 )
 """Behind a value, which has six decimals."""
 _MESSAGE_INSIDE = re.compile(
-    r"(?<=\.\d{6})\d\d-\d\d-\d{4} \d\d:\d\d:\d\d\.\d+: [^,]*(?=,(?:watts|volts|amps|pf),)",
+    r"(?<=\.\d{6})\d\d-\d\d-\d{4} \d\d:\d\d:\d\d\.\d+: [^,]*+(?=,(?:watts|volts|amps|pf),)",
     re.IGNORECASE,
 )
 """Between two values of a reading: the daemon logs an answer to a client while it writes one."""
@@ -132,7 +133,7 @@ def _count_starts(line: str) -> int:
 
 def _find_reading(line: str) -> int | None:
     """Where the time of a reading begins; None if the line has none."""
-    if line.count("Time,") == 1 and _ANALYZER.search(line) is None:  # most lines
+    if line.count("Time,") == 1 and _HAS_ANALYZER.search(line) is None:  # most lines
         return line.index("Time,") + len("Time,")
     # The last one, because a line may be torn into another.
     starts = [match.end() for match in _START.finditer(line) if match["analyzer"] is None]

@@ -4,14 +4,15 @@ and time zone."""
 import csv
 import dataclasses
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
 
-from harness.power_logs.builder import LogBuilder, LogSource, describe_no_readings
-from harness.power_logs.cells import find_unit, parse_number, split_header
-from harness.power_logs.csv_map import EXAMPLE, Column, CsvMap, ValueColumns
-from harness.power_logs.grouping import (
+from rules.power_logs.builder import LogBuilder, LogSource, describe_no_readings
+from rules.power_logs.cells import find_unit, parse_number, split_header
+from rules.power_logs.csv_map import EXAMPLE, Column, CsvMap, ValueColumns
+from rules.power_logs.grouping import (
     MAX_ROWS_AGAIN,
     RowSample,
     count_rows_per_tick,
@@ -20,9 +21,9 @@ from harness.power_logs.grouping import (
     find_longest_rising,
     find_separating_column,
 )
-from harness.power_logs.integrals import derive_power
-from harness.power_logs.local_time import LocalTimeError
-from harness.power_logs.records import (
+from rules.power_logs.integrals import derive_power
+from rules.power_logs.local_time import LocalTimeError
+from rules.power_logs.records import (
     ENERGY,
     Layout,
     LogReading,
@@ -30,8 +31,7 @@ from harness.power_logs.records import (
     PowerLogError,
     Problems,
 )
-from harness.power_logs.row_times import RowTimes, make_row_times
-from harness.power_logs.text import open_lines
+from rules.power_logs.row_times import RowTimes, make_row_times
 
 NAME = "csv"
 _DIGITS = re.compile(r"\d+")
@@ -135,7 +135,8 @@ class _TableReader:
         candidates: list[tuple[int, int, list[str]]] = []
         names = self._list_columns()
         for number, cells in rows:
-            found = sum(_find_cell(cells, name) is not None for _, name in names)
+            indices = _index_names(cells)
+            found = sum(_find_cell(indices, cells, name) is not None for _, name in names)
             if found == len(names) or not self._map.header:
                 self._has_row = True
                 row = self._locate(number, cells)
@@ -157,8 +158,10 @@ class _TableReader:
         return named + [(v.table, c) for v in csv_map.values for c in v.columns]
 
     def _locate(self, number: int, cells: list[str]) -> _Row:
+        indices = _index_names(cells)
+
         def find(key: str, column: Column) -> int:
-            index = _find_cell(cells, column)
+            index = _find_cell(indices, cells, column)
             if index is not None:
                 return index
             if isinstance(column, int):
@@ -255,8 +258,7 @@ class _TableReader:
         )
         count = self._counts.get(series, 0)
         if self._times is None:
-            assert self._source.every_ns is not None
-            time_ns = (self._source.start_ns or 0) + count * self._source.every_ns
+            time_ns = self._source.place(count)
         else:
             time_ns = self._times.parse(" ".join(cells[index] for index in row.time))
         self._counts[series] = count + 1
@@ -338,7 +340,7 @@ class _TableReader:
 
     def _sample_more(self) -> RowSample:
         """The rows of the whole log, read once more."""
-        with open_lines(self._source.path) as lines:
+        with self._source.reopen() as lines:
             source = dataclasses.replace(self._source, lines=lines, problems=Problems())
             reader = _TableReader(source, self._map)
             reader._sample = RowSample(MAX_ROWS_AGAIN)
@@ -374,11 +376,18 @@ def split_line(line: str, delimiter: str) -> list[str]:
     return [cell.strip() for cell in cells]
 
 
-def _find_cell(cells: list[str], column: Column) -> int | None:
-    """The index of a column in a header; its name may leave out the unit in brackets."""
+def _index_names(cells: Sequence[str]) -> dict[str, int]:
+    """The index of each cell of a header by its name, which may leave out the unit in brackets.
+    Names of several cells are left out."""
+    indices: dict[str, int] = {}
+    for names in ([split_header(cell)[0] for cell in cells], cells):
+        counts = Counter(names)
+        indices |= {name: index for index, name in enumerate(names) if counts[name] == 1}
+    return indices
+
+
+def _find_cell(indices: Mapping[str, int], cells: Sequence[str], column: Column) -> int | None:
+    """The index of a column in a header; None if it has no such column, or several."""
     if isinstance(column, int):
         return column - 1 if column <= len(cells) else None
-    for names in (cells, [split_header(cell)[0] for cell in cells]):
-        if names.count(column) == 1:
-            return names.index(column)
-    return None
+    return indices.get(column)

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from harness.power_logs.records import POWER, PowerLog, Series
 from rules.bundle_format.table import Floats, Mask
+from rules.power_logs.records import POWER, PowerLog, PowerLogError, Series
 
 LOST_SHARE = 0.02
 """Below this share of its median power a feed may have lost its signal. Standby draws more."""
@@ -19,6 +19,9 @@ _SPIKE_READINGS = 3
 _NEIGHBOURS = 5
 _OVER_RATING = 1.5
 """No supply gives so many times its rating for the time of a reading."""
+MAX_RUNS = 100_000
+"""Most stretches that a log may have; in a log of a week, a meter that fails every ten seconds has
+fewer."""
 _TAKEN_OVER = 0.5
 """If the other feeds take over this share of what a feed lacks, the feed really stood still."""
 
@@ -42,14 +45,16 @@ def find_stretches(log: PowerLog, series: Series, rating_w: float | None) -> Ite
     for feed in series.feeds:
         power_w = series.columns[feed, POWER]
         yield from _find_lost(log, series, feed, power_w)
-        yield from _find_spikes(feed, power_w, rating_w)
+        yield from _find_spikes(log, feed, power_w, rating_w)
 
 
 def _find_lost(log: PowerLog, series: Series, feed: str, power_w: Floats) -> Iterator[Stretch]:
     level_w = float(np.median(power_w)) if len(power_w) else 0.0
     near = (np.abs(power_w) <= LOST_SHARE * level_w) & (level_w > 0)
     others_w: Floats | None = None
-    for begin, end in _find_runs(near):
+    runs = _find_runs(near)
+    _refuse_many(log, feed, runs, "stretches without power")
+    for begin, end in runs:
         part_w = power_w[begin:end]
         is_inside = begin > 0 and end < len(power_w)
         # Noise around zero has both signs. A reading of exactly 0 W between loads is no reading.
@@ -76,11 +81,15 @@ def _find_lost(log: PowerLog, series: Series, feed: str, power_w: Floats) -> Ite
         )
 
 
-def _find_spikes(feed: str, power_w: Floats, rating_w: float | None) -> Iterator[Stretch]:
+def _find_spikes(
+    log: PowerLog, feed: str, power_w: Floats, rating_w: float | None
+) -> Iterator[Stretch]:
     if not len(power_w):
         return
     if rating_w is not None:
-        for begin, end in _find_runs(power_w > _OVER_RATING * rating_w):
+        above = _find_runs(power_w > _OVER_RATING * rating_w)
+        _refuse_many(log, feed, above, "stretches above its rating")
+        for begin, end in above:
             yield Stretch(
                 "above-rating",
                 feed,
@@ -102,6 +111,8 @@ def _find_spikes(feed: str, power_w: Floats, rating_w: float | None) -> Iterator
     if not ordinary.any():
         return
     largest_w = float(power_w[ordinary].max())
+    runs = [run for run in runs if power_w[run[0]] > _SPIKE_OVER_LOAD * largest_w]
+    _refuse_many(log, feed, runs, "spikes")
     for begin, end in runs:
         around = np.arange(max(begin - _NEIGHBOURS, 0), min(end + _NEIGHBOURS, len(power_w)))
         around_w = np.abs(power_w[around[ordinary[around]]])
@@ -129,6 +140,15 @@ def _find_runs(where: Mask) -> list[tuple[int, int]]:
     """Begin and end of each run of True."""
     edges = np.flatnonzero(np.diff(where.astype(np.int8), prepend=0, append=0))
     return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
+
+
+def _refuse_many(log: PowerLog, feed: str, runs: list[tuple[int, int]], kind: str) -> None:
+    """Raise PowerLogError if a feed has too many runs, each of which is looked at alone."""
+    if len(runs) > MAX_RUNS // len(log.feeds):
+        raise PowerLogError(
+            f"feed {feed} has {len(runs)} {kind}, so its readings are not those of a power meter; "
+            "check column, unit and wiring of the feed, or cut the log to the time of the job"
+        )
 
 
 def _sum_others(log: PowerLog, series: Series, feed: str) -> Floats:

@@ -4,12 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from harness.power_logs.records import ENERGY, POWER, Interval, PowerLog, Series
 from rules.bundle_format.table import Floats, Ints
 from rules.metrics.energy import cumulate_interval_means
+from rules.power_logs.records import ENERGY, POWER, Interval, PowerLog, Series
 
 MOST_REPEATS = 100
 """How often a held reading is repeated, on average."""
+_MOST_HELD = 2_000_000
+"""And how many readings there are of all together."""
 
 
 def cumulate(times_s: Floats, power_w: Floats, interval: Interval) -> Floats:
@@ -85,7 +87,7 @@ def hold_backwards(log: PowerLog) -> PowerLog:
 def _hold_series(series: Series) -> Series:
     steps_ns = np.diff(series.times_ns)
     # A pause of days in a log of milliseconds must not fill the memory.
-    least_ns = steps_ns.sum() / (MOST_REPEATS * len(steps_ns))
+    least_ns = steps_ns.sum() / min(MOST_REPEATS * len(steps_ns), _MOST_HELD)
     step_ns = max(int(np.median(steps_ns)), int(least_ns), 1)
     counts = -(-steps_ns // step_ns)
     rows = np.repeat(np.arange(len(steps_ns)), counts)

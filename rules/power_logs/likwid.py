@@ -8,8 +8,8 @@ the line before. Source: src/applications/likwid-perfctr.lua of LIKWID 5.
 
 import re
 
-from harness.power_logs.builder import LogBuilder, LogSource
-from harness.power_logs.records import POWER, Interval, LogReading, PowerLog
+from rules.power_logs.builder import LogBuilder, LogSource
+from rules.power_logs.records import POWER, Interval, LogReading, PowerLog
 
 NAME = "likwid"
 _HEADER = re.compile(r"# GID[|,]MetricsCount[|,]CpuCount[|,]")
@@ -18,7 +18,7 @@ _FIXED = 4
 _LONGEST_S = 1e8
 _FEEDS = ("Power [W]", "Power DRAM [W]")
 """Socket and memory add up. Other powers are parts of the socket, or contain it."""
-_LINE = re.compile(r"(\d+)[ ,](\d+)[ ,](\d+)[ ,]\d")
+_LINE = re.compile(r"(?<!\d)(\d+)[ ,](\d+)[ ,](\d+)[ ,]\d")
 
 
 def recognise(line: str) -> bool:

@@ -13,6 +13,7 @@ from rules.bundle_format.table import Ints
 
 MAX_ROWS, MAX_ROWS_AGAIN = 5_000, 200_000
 """Rows from the beginning of a log that are looked at, at first and once more if it is refused."""
+_MAX_CELLS = 2_000_000
 MAX_SHARE, MIN_ROWS = 0.1, 3
 """A log of which more than this share of its readings, and so many, would be left out is no log of
 one feed."""
@@ -39,10 +40,13 @@ class RowSample:
     limit: int = MAX_ROWS
     times_ns: list[int] = field(default_factory=list)
     cells: list[list[str]] = field(default_factory=list)
+    _cells: int = 0
+    """How many cells the sample has."""
 
     def add(self, time_ns: int, cells: list[str]) -> None:
         """Add a row, if the sample is not full."""
-        if len(self.times_ns) < self.limit:
+        if len(self.times_ns) < self.limit and self._cells < _MAX_CELLS:
+            self._cells += len(cells)
             self.times_ns.append(time_ns)
             self.cells.append(cells)
 

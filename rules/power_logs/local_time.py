@@ -13,6 +13,8 @@ _OFFSET = re.compile(r"([+-])(\d\d):?(\d\d)")
 
 FIRST_NS, LAST_NS = 10**17, 7 * 10**18
 """No log is older or younger: March 1973 to 2191. The 64 bits of a column hold ns until 2262."""
+LONGEST_NS = 3650 * 86_400 * 10**9
+"""No log is longer."""
 
 
 class LocalTimeError(ValueError):
@@ -32,7 +34,8 @@ def find_zone(name: str) -> tzinfo:
     if match := _OFFSET.fullmatch(name):
         sign, hours, minutes = match.groups()
         offset = timedelta(hours=int(hours), minutes=int(minutes))
-        return timezone(-offset if sign == "-" else offset)
+        if offset < timedelta(days=1):
+            return timezone(-offset if sign == "-" else offset)
     if name in ("UTC", "Z"):
         return UTC
     try:

@@ -1,19 +1,30 @@
 """Logs in JSON: one document, or one after the other."""
 
 import json
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from harness.power_logs.builder import LogBuilder, LogSource
-from harness.power_logs.local_time import check_ns, count_ns
-from harness.power_logs.records import POWER, Interval, LogReading, PowerLog, PowerLogError
+from rules.power_logs.builder import LogBuilder, LogSource
+from rules.power_logs.local_time import check_ns, count_ns
+from rules.power_logs.records import POWER, Interval, LogReading, PowerLog, PowerLogError
 
 Json = Any
 Reading = tuple[str, int | None, float]
 """Feed, time in ns (None if the log has none), and power in W."""
-_WRONG_DOCUMENT = (LookupError, TypeError, ValueError, AttributeError, OverflowError)
+MAX_CHARACTERS = 2**24
+"""Of a document: an answer of Prometheus with 600 000 values, in one line."""
+_WRONG_DOCUMENT = (
+    *(LookupError, TypeError, ValueError, AttributeError, OverflowError),
+    RecursionError,
+)
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[\]{}]')
+"""A text, or a bracket outside of texts."""
+_TORN = "a document that is no valid JSON or has no end"
+_ALIKE = 8
+"""Documents in one line each begin with the same name of a key."""
 _GRID_ADVICE = "export the readings themselves, if energy or short peaks matter"
 
 
@@ -29,8 +40,11 @@ class JsonLayout:
     """A text that stands near the beginning of every such log."""
     read: Callable[[Json], Iterator[Reading]]
     """The readings of a document. Raises one of `_WRONG_DOCUMENT` if it is another."""
-    adds: bool = True
+    adds: str = ".*"
+    """A pattern of the feeds whose powers add up if there are several."""
     interval: Interval = Interval.INSTANT
+    part: str = ""
+    """What such a log measures if that is no whole node."""
     is_grid: bool = False
     """Whether the values lie on a grid of times and are not the readings themselves."""
 
@@ -46,6 +60,8 @@ class JsonLayout:
         for number, document in _decode(source):
             try:
                 readings = list(self.read(document))
+                if any(not isinstance(feed, str) for feed, _, _ in readings):
+                    raise TypeError("the name of a feed is no text")
             except _WRONG_DOCUMENT as error:
                 source.add_torn(number, f"no document of the format {self.name} ({error})")
                 continue
@@ -68,7 +84,7 @@ class JsonLayout:
             self.interval,
             elapsed=elapsed,
             from_start=not has_times,
-            adds=self.adds or len(counts) == 1,
+            adds=len(counts) == 1 or all(re.fullmatch(self.adds, feed) for feed in counts),
         )
 
     def _count(self, source: LogSource, count: int) -> int:
@@ -77,31 +93,64 @@ class JsonLayout:
                 f"{source.path}: a log of {self.program}, whose documents have no times; state the "
                 "seconds between two of them with --every"
             )
-        return (source.start_ns or 0) + (count - 1) * source.every_ns
+        return source.place(count - 1)
 
 
 def _decode(source: LogSource) -> Iterator[tuple[int, Json]]:
-    """The documents of a log with the lines where they begin."""
-    decoder, text, first = json.JSONDecoder(), "", 0
+    """The documents of a log with the lines where they begin. Raises PowerLogError for a document
+    that is too large."""
+    open_lines: list[tuple[int, str]] = []
+    """Of a document that has no end yet."""
+    depth = size = 0
     for number, line in source.lines:
-        if not text and not line.strip():
-            continue
-        first = first if text else number
-        text = f"{text}\n{line}" if text else line.lstrip("\ufeff")
-        # Try at the end of a document only, because documents of many lines are common.
-        while text and text.rstrip()[-1:] in ("}", "]"):
-            try:
-                document, end = decoder.raw_decode(text.lstrip())
-            except (ValueError, RecursionError):
-                break
-            if isinstance(document, list):
-                yield from ((first, part) for part in document)
-            else:
-                yield first, document
-            text = text.lstrip()[end:].strip().lstrip(",")
-            first = number
-    if text.strip():
-        source.add_torn(first, "a document that is no valid JSON or has no end")
+        if not open_lines:
+            if not line.strip():
+                continue
+            depth = size = 0
+        open_lines.append((number, line))
+        size += len(line)
+        if size > MAX_CHARACTERS:
+            raise PowerLogError(
+                f"{source.path}, line {open_lines[0][0]}: a document of more than {MAX_CHARACTERS} "
+                "characters; export a shorter time"
+            )
+        # Decode where all brackets are closed, because documents of many lines are common.
+        depth += _count_open(line)
+        if depth <= 0:
+            text = "\n".join(text for _, text in open_lines)
+            yield from _decode_text(source, open_lines[0][0], text)
+            open_lines = []
+    if not open_lines:
+        return
+    first, torn = open_lines[0]
+    source.add_torn(first, _TORN)
+    # Behind a torn line of a log with a document in each line, the others are whole.
+    for number, line in open_lines[1:]:
+        if len(torn) > _ALIKE and line[:_ALIKE] == torn[:_ALIKE] and _count_open(line) == 0:
+            yield from _decode_text(source, number, line)
+
+
+def _count_open(line: str) -> int:
+    """How many more brackets a line opens than it closes."""
+    tokens = _TOKEN.findall(line)
+    return sum((token in "{[") - (token in "}]") for token in tokens)
+
+
+def _decode_text(source: LogSource, number: int, text: str) -> Iterator[tuple[int, Json]]:
+    """The documents of a text, one behind the other."""
+    decoder, place = json.JSONDecoder(), 0
+    while match := _BEGIN.search(text, place):
+        try:
+            document, place = decoder.raw_decode(text, match.start())
+        except (ValueError, RecursionError):
+            source.add_torn(number, _TORN)
+            return
+        for part in document if isinstance(document, list) else [document]:
+            yield number, part
+
+
+_BEGIN = re.compile(r"[^\s,\ufeff]")
+"""Commas may stand between documents, and a byte order mark before them."""
 
 
 def _read_prometheus(document: Json) -> Iterator[Reading]:
@@ -121,6 +170,8 @@ def _read_prometheus(document: Json) -> Iterator[Reading]:
 def _name_series(metrics: list[dict[str, str]]) -> list[str]:
     """A name for each series: the labels in which they differ."""
     labels = list(dict.fromkeys(label for metric in metrics for label in metric))
+    if len(labels) * len(metrics) > _MOST_LABELS:
+        raise ValueError(f"{len(metrics)} series with {len(labels)} labels; query fewer")
     differing = [
         label for label in labels if len({metric.get(label, "") for metric in metrics}) > 1
     ]
@@ -134,6 +185,8 @@ def _name_series(metrics: list[dict[str, str]]) -> list[str]:
     return ["/".join(metric.get(label, "") for label in differing) for metric in metrics]
 
 
+_MOST_LABELS = 5_000_000
+"""Of all series together: each is compared with those of the others."""
 _PREFERRED_LABELS = ("gpu", "gpu_id", "instance", "Hostname", "node")
 _METRIC_UNITS = {"milliwatts": 1e-3, "_mw": 1e-3, "microwatts": 1e-6, "kilowatts": 1e3}
 
@@ -192,6 +245,8 @@ def _read_zeus(document: Json) -> Iterator[Reading]:
             yield gpu, check_ns(round(float(time_s) * 1e6) * 1000), float(power_w)
 
 
+_SUPPLY = r".*PowerSupplies/\w+(/Metrics#)?/(InputPowerWatts|PowerInputWatts)(/Reading)?"
+"""The input of a power supply in Redfish. Other powers may be parts of each other."""
 LAYOUTS = (
     JsonLayout(
         "prometheus",
@@ -209,7 +264,7 @@ LAYOUTS = (
         "MetricValue of metrics of power",
         '"MetricValues"',
         _read_redfish,
-        adds=False,
+        adds=_SUPPLY,
     ),
     JsonLayout(
         "aiperf",
@@ -218,6 +273,7 @@ LAYOUTS = (
         ", ".join(_AIPERF_POWERS),
         '"telemetry_data"',
         _read_aiperf,
+        part="accelerators",
     ),
     JsonLayout(
         "amd-smi-json",
@@ -226,6 +282,7 @@ LAYOUTS = (
         "power.socket_power of each gpu",
         '"socket_power"',
         _read_amd_smi,
+        part="accelerators",
     ),
     JsonLayout(
         "rocm-smi-json",
@@ -234,6 +291,7 @@ LAYOUTS = (
         "Graphics Package Power (W) of each card",
         "Graphics Package Power (W)",
         _read_rocm_smi,
+        part="accelerators",
     ),
     JsonLayout(
         "zeus-timeline",
@@ -242,6 +300,7 @@ LAYOUTS = (
         "time and power of each GPU where the power changes",
         "[[",
         _read_zeus,
+        part="accelerators",
         interval=Interval.UNTIL_NEXT,
     ),
 )

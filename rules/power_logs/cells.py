@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 
-from harness.power_logs.csv_map import UNITS
+from rules.power_logs.csv_map import UNITS
 
 _NO_VALUES = frozenset(
     {
@@ -36,6 +36,7 @@ _WORDS: Mapping[str, Mapping[str, str]] = {
     "voltage": {"Volts": "V", "volts": "V"},
     "current": {"Amps": "A", "amps": "A"},
 }
+_MOST_OF_HEADER = 500
 _HEADER = re.compile(r"(?P<name>.*\S)\s*(?:\[(?P<square>[^\]]*)\]|\((?P<round>[^)]*)\))")
 
 
@@ -78,7 +79,8 @@ def find_unit(table: str, text: str) -> float | None:
 
 def split_header(text: str) -> tuple[str, str]:
     """Name and unit of a column with a header such as `power.draw [W]`; the unit may be empty."""
-    match = _HEADER.fullmatch(text)
+    # A longer text is no header, and the pattern would take long on it.
+    match = _HEADER.fullmatch(text) if len(text) <= _MOST_OF_HEADER else None
     if match is None:
         return text, ""
     return match["name"], (match["square"] or match["round"] or "").strip()

@@ -2,20 +2,21 @@ r"""Logs of lines that patterns read, such as `1.001,19.6,Joules,power/energy-pk
 
 Keys of an entry of formats.toml: `patterns`, whose groups are `power` in W or `energy` in J since
 the reading before, `feed` and `part`, and the time of the reading: `time` in s, `time_us`, or
-`moment` of the format `moment_format`. A line may have the time alone, before or behind the powers
-that it belongs to. `adds` is a pattern of the feeds whose powers add up if there are several.
+`moment` of the format `moment_format`, in UTC if `zone` says so. A line may have the time alone,
+before or behind the powers that it belongs to. `adds` is a pattern of the feeds whose powers add up
+if there are several.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
-from harness.power_logs.builder import LogBuilder, LogSource
-from harness.power_logs.integrals import derive_power
-from harness.power_logs.local_time import LocalClock, LocalTimeError, check_ns, count_ns
-from harness.power_logs.records import ENERGY, POWER, Interval, LogReading, PowerLog
+from rules.power_logs.builder import LogBuilder, LogSource
+from rules.power_logs.integrals import derive_power
+from rules.power_logs.local_time import LocalClock, LocalTimeError, check_ns, count_ns
+from rules.power_logs.records import ENERGY, POWER, Interval, LogReading, PowerLog
 
 _TOTAL = "total"
 _LONGEST_ELAPSED_S = 1e8
@@ -64,7 +65,7 @@ class LinePatterns:
             groups = {name: text for name, text in match.groupdict().items() if text}
             try:
                 if "moment" in groups:
-                    time_ns, local = self._parse_moment(groups["moment"], clock)
+                    time_ns, local = self._parse_moment(groups, clock)
                     is_local |= local
                 elif "time" in groups or "time_us" in groups:
                     count_s = float(groups.get("time", "nan"))
@@ -112,12 +113,16 @@ class LinePatterns:
     def _match(self, line: str) -> re.Match[str] | None:
         return next((match for pattern in self._patterns if (match := pattern.match(line))), None)
 
-    def _parse_moment(self, text: str, clock: LocalClock) -> tuple[int, bool]:
+    def _parse_moment(self, groups: Mapping[str, str], clock: LocalClock) -> tuple[int, bool]:
         """The time in ns, and whether it is local. Raises ValueError."""
+        text = groups["moment"]
         if self._moment_format == "iso":
             moment = datetime.fromisoformat(text)
         else:
             moment = datetime.strptime(text, self._moment_format)
+        # Other names of zones are local ones, which may stand for several.
+        if groups.get("zone") in ("UTC", "GMT"):
+            moment = moment.replace(tzinfo=UTC)
         if moment.tzinfo is not None:
             return count_ns(moment), False
         return clock.to_ns(moment), True

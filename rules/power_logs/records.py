@@ -181,6 +181,12 @@ class PowerLog:
     """Whether a time zone had to be applied or would have to be."""
     adds: bool = True
     """Whether the powers of the feeds add up."""
+    overlap: str = ""
+    """Why they do not, and what to do, if the format knows."""
+    part: str = ""
+    """What the log measures if that is no whole node, such as `accelerators`."""
+    nodes: tuple[str, ...] | None = None
+    """The nodes that the log names; None if it names none."""
     current: str | None = None
     """`ac` or `dc`; None if the log does not state it."""
     conversion_efficiency: float | None = None

@@ -1,6 +1,6 @@
 """Energy series of Slurm's profiles (acct_gather_profile/hdf5), as the CSV that `sh5util` extracts.
 
-`harness.power_logs.hdf5` gives the lines of the HDF5 file itself in the same form. Each row has the
+The harness gives the lines of the HDF5 file itself in the same form. Each row has the
 step and the node, the time of the reading, and its powers: one of the node, or one of each GPU. All
 steps of a node read the same meter. Sources: the plugins acct_gather_energy and sh5util.c of Slurm.
 """
@@ -9,11 +9,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from harness.power_logs.builder import LogBuilder, LogSource
-from harness.power_logs.cells import parse_number
-from harness.power_logs.csv_log import split_line
-from harness.power_logs.local_time import check_ns
-from harness.power_logs.records import POWER, Interval, LogReading, PowerLog, PowerLogError
+from rules.power_logs.builder import LogBuilder, LogSource
+from rules.power_logs.cells import parse_number
+from rules.power_logs.csv_log import split_line
+from rules.power_logs.local_time import check_ns
+from rules.power_logs.records import POWER, Interval, LogReading, PowerLog, PowerLogError
 
 NAME = "slurm-profile"
 COLUMNS = ("Step", "Node", "ElapsedTime", "EpochTime")
@@ -22,6 +22,10 @@ NODE_POWERS = ("Power", "NodePower", "CurrPower")
 """The power of a node, as the energy plugins call it: rapl, pm_counters and ibmaem; ipmi; xcc."""
 _GPU_POWER = re.compile(r"(GPU\d+)Power")
 _DELIMITER = ","
+_OVERLAP = (
+    "several steps of a node read the same meter; give the profile of one step, such as the file "
+    "JOB_batch_NODE.h5, or the rows of one step"
+)
 
 
 @dataclass(frozen=True)
@@ -64,7 +68,15 @@ def parse(source: LogSource) -> PowerLog:
             if step not in steps.setdefault(node, []):
                 steps[node].append(step)
     overlaps = any(len(of_node) > 1 for of_node in steps.values())
-    log = builder.build(NAME, "UTC", Interval.INSTANT, adds=not overlaps)
+    log = builder.build(
+        NAME,
+        "UTC",
+        Interval.INSTANT,
+        adds=not overlaps,
+        overlap=_OVERLAP if overlaps else "",
+        part="accelerators" if columns is not None and columns.powers[0][1] else "",
+        nodes=tuple(steps),
+    )
     if not overlaps:
         return log
     # In the order of the builder, whose series are those of the pairs.
@@ -97,4 +109,4 @@ def _parse_row(number: int, cells: Sequence[str], columns: _Columns) -> LogReadi
         raise ValueError(f"the time {time[:40]!r}, not in whole s since 1970")
     layout = tuple((f"{node}/{gpu}" if gpu else node, POWER) for _, gpu in columns.powers)
     values = tuple(parse_number(cells[index], ".", "power", 1.0) for index, _ in columns.powers)
-    return LogReading(number, check_ns(int(time) * 10**9), layout, values, f"{step}/{node}")
+    return LogReading(number, check_ns(int(time) * 10**9), layout, values, f"{step}\n{node}")

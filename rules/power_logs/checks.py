@@ -5,10 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from harness.power_logs.builder import LogSource
-from harness.power_logs.grouping import exceeds_share, find_longest_rising
-from harness.power_logs.integrals import integrate
-from harness.power_logs.records import (
+from rules.bundle_format.table import Floats, Mask
+from rules.metrics.node.missing import MISSING_INTERVALS, bound_energy_j, find_typical_s
+from rules.power_logs.builder import LogSource
+from rules.power_logs.grouping import exceeds_share, find_longest_rising
+from rules.power_logs.integrals import integrate
+from rules.power_logs.records import (
     CURRENT,
     ENERGY,
     POWER,
@@ -21,9 +23,7 @@ from harness.power_logs.records import (
     Problems,
     Series,
 )
-from harness.power_logs.stretches import find_stretches
-from rules.bundle_format.table import Floats, Mask
-from rules.metrics.node.missing import MISSING_INTERVALS, bound_energy_j, find_typical_s
+from rules.power_logs.stretches import find_stretches
 
 MAX_POWER_W = 1e6
 """No node, chassis or rack draws a megawatt."""
@@ -93,6 +93,11 @@ def refuse_mixed(source: LogSource, log: PowerLog, checked: PowerLog) -> None:
     else:
         first = next(p for p in log.problems.list_all() if p.line and p.kind != "meter-message")
         reason = f"the first is line {first.line}: {first.kind}, {first.found}"
+        if first.kind in ("ambiguous-time", "missing-time"):
+            raise PowerLogError(
+                f"{source.path}: {left_out} of {len(total)} readings would be left out; {reason}. "
+                "Let the logger write UTC or an offset, or cut the log to the time after the change"
+            )
     raise PowerLogError(
         f"{source.path}: {left_out} of {len(total)} readings would be left out; {reason}. "
         "If the log has several feeds or nodes, split it into one log for each, or declare the "

@@ -13,9 +13,9 @@ import math
 import re
 from typing import Any
 
-from harness.power_logs.builder import LogBuilder, LogSource
-from harness.power_logs.local_time import FIRST_NS, LAST_NS
-from harness.power_logs.records import POWER, Interval, LogReading, PowerLog, PowerLogError
+from rules.power_logs.builder import LogBuilder, LogSource
+from rules.power_logs.local_time import FIRST_NS, LAST_NS
+from rules.power_logs.records import POWER, Interval, LogReading, PowerLog, PowerLogError
 
 NAME = "mlperf-training"
 _LINE = re.compile(r":::MLLOG\s*(\{.*\})\s*$")

@@ -1,13 +1,14 @@
 """MAP.toml: what the columns of a table mean."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import Any
 
-from harness.power_logs.local_time import find_zone
-from harness.power_logs.records import (
+from rules.power_logs.local_time import find_zone
+from rules.power_logs.records import (
     CURRENT,
     ENERGY,
     POWER,
@@ -16,7 +17,6 @@ from harness.power_logs.records import (
     Interval,
     PowerLogError,
 )
-from harness.power_logs.toml_file import read_toml
 
 UNITS: Mapping[str, Mapping[str, float]] = {
     "power": {"W": 1.0, "kW": 1e3, "mW": 1e-3, "MW": 1e6, "uW": 1e-6, "µW": 1e-6},
@@ -136,9 +136,8 @@ class CsvMap:
     """The power first, or the energy where there is no power."""
 
 
-def read_map(path: Path) -> CsvMap:
-    """Read a map. Raises PowerLogError, which names the file, the key and what is allowed."""
-    document = read_toml(path)
+def read_map(path: Path, document: dict[str, Any]) -> CsvMap:
+    """The map of the document that a user wrote. Raises PowerLogError as `build_map` does."""
     if "time" not in document:
         raise PowerLogError(f"{path}: time: found nothing, expected a table [time]")
     return build_map(path, document)
@@ -150,13 +149,14 @@ def build_map(path: Path, document: dict[str, Any]) -> CsvMap:
     return _MapReader(path, document).read()
 
 
+_MOST_OF_FORMAT = 100
 _MOMENT = datetime(2026, 3, 14, 15, 9, 26)
 
 
 def _keeps(time_format: str, moment: datetime) -> bool:
     try:
         parsed = datetime.strptime(f"{moment:{time_format}}", time_format)
-    except ValueError:
+    except (ValueError, re.error):  # the latter for a directive that occurs twice
         return False
     return parsed.replace(tzinfo=None) == moment
 
@@ -210,6 +210,8 @@ class _MapReader:
         table = self._get_table("time")
         self._refuse_unknown("time", table, _TIME_KEYS)
         time_format = self._read_text("time", "format", None)
+        if len(time_format) > _MOST_OF_FORMAT:
+            raise self._refuse("time.format", time_format[:40], "a format of a time")
         if time_format not in ("iso", "unix"):
             self._check_format(time_format)
         unit_ns = 1

@@ -6,16 +6,15 @@ from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 
-from harness.power_logs.builder import LogSource
-from harness.power_logs.csv_map import CsvMap, TimeColumn
-from harness.power_logs.local_time import FIRST_NS, LocalClock, check_ns, count_ns
-from harness.power_logs.records import PowerLogError
+from rules.power_logs.builder import LogSource
+from rules.power_logs.csv_map import CsvMap, TimeColumn
+from rules.power_logs.local_time import FIRST_NS, LONGEST_NS, LocalClock, check_ns, count_ns
+from rules.power_logs.records import PowerLogError
 
 _LEAST_STAMP = 10**8
 """No stamp since 1970 in any unit is smaller, and few counts since a start are larger."""
-_MOST_DIGITS = 20
+_MOST_DIGITS, _MOST_CHARACTERS = 20, 100
 _DAY_NS = 86_400 * 10**9
-_LONGEST_NS = 3650 * _DAY_NS
 
 
 @dataclass
@@ -61,7 +60,14 @@ def _make_dated(source: LogSource, csv_map: CsvMap, time: TimeColumn) -> RowTime
     return times
 
 
+def _check_length(text: str) -> None:
+    """Raise ValueError for a text that is no time."""
+    if len(text) > _MOST_CHARACTERS:
+        raise ValueError(f"the time {text[:40]!r}… of {len(text)} characters")
+
+
 def _parse_moment(text: str, time_format: str) -> datetime:
+    _check_length(text)
     try:
         if time_format == "iso":
             return datetime.fromisoformat(text)
@@ -118,6 +124,7 @@ def _make_unix(source: LogSource, csv_map: CsvMap, time: TimeColumn) -> RowTimes
 
     def parse(text: str) -> int:
         nonlocal is_first, start_ns
+        _check_length(text)
         if decimal != ".":
             text = text.replace(decimal, ".")
         whole, _, fraction = text.partition(".")
@@ -137,7 +144,7 @@ def _make_unix(source: LogSource, csv_map: CsvMap, time: TimeColumn) -> RowTimes
                 start_ns = source.start_ns or 0
         if start_ns is None:
             return check_ns(time_ns)
-        if abs(time_ns) > _LONGEST_NS:
+        if abs(time_ns) > LONGEST_NS:
             raise ValueError(f"the time {text[:40]!r}, where others count from a start")
         return start_ns + time_ns
 

@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from harness.power_logs.builder import LogSource
-from harness.power_logs.cells import find_unit, split_header
-from harness.power_logs.csv_log import split_line
+from rules.power_logs.builder import LogSource
+from rules.power_logs.cells import find_unit, split_header
+from rules.power_logs.csv_log import split_line
 
 MAX_ROWS = 20
 """So many rows are listed one by one."""

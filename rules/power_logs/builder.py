@@ -1,7 +1,8 @@
 """Puts the readings of a log together as columns."""
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import tzinfo
 from pathlib import Path
@@ -9,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from harness.power_logs.local_time import AmbiguousTimeError, LocalTimeError
-from harness.power_logs.records import (
+from rules.power_logs.local_time import LONGEST_NS, AmbiguousTimeError, LocalTimeError
+from rules.power_logs.records import (
     Interval,
     Layout,
     LogReading,
@@ -21,9 +22,21 @@ from harness.power_logs.records import (
 )
 
 if TYPE_CHECKING:
-    from harness.power_logs.csv_map import CsvMap
+    from rules.power_logs.csv_map import CsvMap
 
+OpenLines = Callable[[], AbstractContextManager[Iterator[tuple[int, str]]]]
+"""Opens a log and gives its lines with their numbers from 1, without line ends."""
+_QUANTITIES = 5
+"""Power, volts, amperes, power factor and energy."""
 TORN_ADVICE = "the line is left out; if this reading matters, take it from the meter's own memory"
+
+
+@dataclass(frozen=True)
+class LogBounds:
+    """What a log has at most that is not trusted."""
+
+    values: int
+    feeds: int
 
 
 @dataclass
@@ -33,6 +46,7 @@ class LogSource:
     path: Path
     lines: Iterator[tuple[int, str]]
     """Lines with their numbers from 1."""
+    reopen: OpenLines
     head: Sequence[str] = ()
     """The first lines, which are among `lines` too."""
     zone: tzinfo | None = None
@@ -42,6 +56,7 @@ class LogSource:
     """What the user declares as time 0 of elapsed times, since 1970."""
     every_ns: int | None = None
     """What the user declares as the interval of a log without times."""
+    bounds: LogBounds | None = None
     name: str = ""
     """The format, for a format that is an entry of a table."""
     problems: Problems = field(default_factory=Problems)
@@ -49,6 +64,17 @@ class LogSource:
     """How many lines have no whole reading."""
     interrupted: int = 0
     """How many of them the logger itself interrupts, now and then."""
+
+    def place(self, count: int) -> int:
+        """The time of the reading of a feed in ns before which it has `count` others, in a log
+        without times. Raises PowerLogError."""
+        assert self.every_ns is not None
+        if count * self.every_ns > LONGEST_NS:
+            raise PowerLogError(
+                f"{self.path}: {count} readings with {self.every_ns / 1e9:g} s between two are "
+                "more than ten years; state the seconds between two rows of a feed with --every"
+            )
+        return (self.start_ns or 0) + count * self.every_ns
 
     def add_torn(self, line: int, found: str) -> None:
         """Report a line that is no whole reading."""
@@ -86,13 +112,24 @@ class LogBuilder:
     def __init__(self, source: LogSource) -> None:
         self._source = source
         self._series: dict[str, dict[Layout, _Columns]] = {}
+        self._columns = self._values = 0
 
     def add(self, reading: LogReading) -> None:
-        """Add a reading."""
+        """Add a reading. Raises PowerLogError if the log has more than its bounds allow."""
         by_layout = self._series.setdefault(reading.series, {})
         columns = by_layout.get(reading.layout)
+        width = len(reading.layout)
         if columns is None:
-            columns = by_layout[reading.layout] = _Columns(len(reading.layout))
+            columns = by_layout[reading.layout] = _Columns(width)
+            self._columns += width
+        self._values += width
+        if (bounds := self._source.bounds) is not None and (
+            self._values > bounds.values or self._columns > _QUANTITIES * bounds.feeds
+        ):
+            raise PowerLogError(
+                f"{self._source.path}, line {reading.line}: more than {bounds.values} values, or "
+                f"than {bounds.feeds} feeds; cut the log to the nodes and the time of the job"
+            )
         columns.add(reading)
 
     def build(
