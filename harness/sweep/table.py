@@ -29,6 +29,7 @@ from rules.workloads import pluralize_item, workloads
 FIGURES = (("items_per_s", 6), ("mean_power_w_per_accelerator", 4), ("joules_per_item", 4))
 """The printed figures of a run, with the number of significant digits."""
 _SHORT_ID = len("20260102T030405Z")
+_UNLIMITED = 1000
 
 
 def print_line(text: str) -> None:
@@ -64,10 +65,11 @@ def print_tables(
     axes = list_table_axes(sweep)
     parts = axes, sweep.entries, finished_runs, failures, item, ineffective_run_ids
     runs_table = build_runs_table(*parts)
-    needed = Measurement.get(console, console.options, runs_table).minimum
-    if needed > console.width:
+    # A measurement is never above the width of its options.
+    unlimited = console.options.update_width(_UNLIMITED)
+    if Measurement.get(console, unlimited, runs_table).minimum > console.width:
         runs_table = build_runs_table(*parts, id_length=_SHORT_ID)
-        needed = Measurement.get(console, console.options, runs_table).minimum
+    needed = Measurement.get(console, unlimited, runs_table).minimum
     # On a terminal that is narrower still, no id of a run is broken.
     console.print(runs_table, width=max(console.width, needed), crop=False, soft_wrap=False)
     runs: dict[Entry, list[SweepRun]] = {}
