@@ -20,7 +20,7 @@ from checker.command_line.completion import (
     list_rules_and_families,
 )
 from checker.formats import FORMATS
-from checker.options import EXPECT_HEAD, KEYRING, LOCAL
+from checker.options import EXPECT_HEAD, KEYRING, LOCAL, RoundPath
 from checker.terminal import FAILED, INTERNAL, PARTIAL, collect_garbage_rarely, run_program
 from rules.finding import format_count
 
@@ -81,6 +81,8 @@ def _require_paths(
             from rules.suggestions import suggest  # needed after a typing error only
 
             hint = suggest(str(path), COMMANDS).replace("mean", "mean the command")
+            near = path.parent.iterdir() if os.access(path.parent, os.R_OK) else ()
+            hint = hint or suggest(path.name, (other.name for other in near))
             raise click.BadParameter(f"there is no path '{path}'{hint}", param=parameter)
     return paths
 
@@ -95,7 +97,7 @@ def _require_paths(
     nargs=-1,
     required=True,
     metavar="PATH...",
-    type=click.Path(path_type=Path),
+    type=RoundPath(exists=False),
     callback=_require_paths,
 )
 @KEYRING
@@ -272,18 +274,21 @@ def _fix(paths: tuple[Path, ...], keyring: Path | None) -> int:
 
 
 def _warn(*lines: str) -> None:
+    from checker.terminal import fit_text
+
     for line in lines:
-        click.echo(f"bench-check: {line}", err=True)
+        click.echo(fit_text(f"bench-check: {line}", sys.stderr), err=True)
 
 
 def _print_view(view: "RoundView", output_format: str) -> None:
-    from checker.terminal import colour_mode
+    from checker.terminal import colour_mode, fit_text
 
     if isinstance(sys.stdout, TextIOWrapper):
         # Names of bundles may contain characters that the encoding of the output does not have.
         sys.stdout.reconfigure(errors="backslashreplace")
     text = import_module(f"checker.formats.{output_format}").render(view)
-    click.echo(text, color=colour_mode())
+    fitted = fit_text(text, sys.stdout) if output_format == "text" else text
+    click.echo(fitted, color=colour_mode())
 
 
 def _choose_exit_code(view: "RoundView", falls_short: bool) -> int:

@@ -1,11 +1,13 @@
 """`bench-check explain` and `bench-check rules`: show the rule book."""
 
 import json
+import sys
 from collections.abc import Sequence
 
 import click
 
 from checker.command_line.completion import complete_from, list_rules
+from checker.terminal import fit_text
 from rules import VERSION
 from rules.registry import rules_by_id
 from rules.rule import FAMILIES, Rule
@@ -17,7 +19,8 @@ from rules.suggestions import suggest
 def explain(rule: str) -> None:
     """Print the page of RULE, given by id (W103) or name."""
     explained = find_rule(rule)
-    click.echo(f"{explained.id} {explained.name} ({explained.severity})\n\n{explained.page}")
+    text = f"{explained.id} {explained.name} ({explained.severity})\n\n{explained.page}"
+    click.echo(fit_text(text, sys.stdout))
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})

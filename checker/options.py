@@ -1,6 +1,7 @@
 """Options, and values of options, that several commands share."""
 
 import contextlib
+import glob
 import os
 import re
 from collections.abc import Mapping
@@ -10,7 +11,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from checker.command_line.config import FILE_KEYS, ConfigError, read_site_defaults
+from checker.command_line.config import DEFAULT_OUT, FILE_KEYS, ConfigError, read_site_defaults
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -89,6 +90,10 @@ PRINCIPAL = click.option(
 )
 
 
+_RUN_ID_BEGINNING = re.compile(r"\.?[0-9]{8}T")
+_PLACES_OF_RUNS = (DEFAULT_OUT, "submissions/*/*")
+
+
 class BundlePath(click.Path):
     """An existing directory. The beginning of its name is enough, such as that of a run id, if no
     other name there begins so."""
@@ -97,19 +102,67 @@ class BundlePath(click.Path):
         super().__init__(exists=True, file_okay=False, path_type=Path)
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        path = Path(value)
-        if not os.path.lexists(path) and path.parent.is_dir():
-            names = sorted(p.name for p in path.parent.iterdir() if p.name.startswith(path.name))
-            if len(names) > 1:
-                listing = ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
-                self.fail(f"{value}: {len(names)} names begin so: {listing}; write more letters")
-            path = path.with_name(names[0]) if names else path
-        return super().convert(path, param, ctx)
+        return super().convert(complete_path(value), param, ctx)
+
+
+class RoundPath(click.Path):
+    """A path with bundles. Of a run id the beginning is enough. No other name is completed, so that
+    no command judges a place that nobody named."""
+
+    def __init__(self, exists: bool = True) -> None:
+        super().__init__(exists=exists, path_type=Path)
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        return super().convert(complete_run_id(value), param, ctx)
+
+
+def complete_run_id(text: str) -> Path:
+    """`complete_path` of what ends with the beginning of a run id; other text as it is."""
+    return complete_path(text) if _RUN_ID_BEGINNING.match(Path(text).name) else Path(text)
+
+
+def complete_path(text: str) -> Path:
+    """The directory that begins with `text`, if none has exactly this name; `text` where there is
+    none. A run id without a directory is also looked for in results/ and submissions/CENTER/SYSTEM/
+    here. Raises BadParameter where several names begin so."""
+    path = Path(text)
+    if os.path.lexists(path):
+        return path
+    begin = f"{glob.escape(path.name)}*"
+    found = _list_directories(path.parent, begin)
+    if not found and path.name == str(text) and _RUN_ID_BEGINNING.match(path.name):
+        places = (f"{place}/{begin}" for place in _PLACES_OF_RUNS)
+        found = [found for place in places for found in _list_directories(Path(), place)]
+    if len(found) > 1:
+        listing = ", ".join(p.name for p in found[:3]) + (", …" if len(found) > 3 else "")
+        raise click.BadParameter(
+            f"{text}: {len(found)} names begin so: {listing}; write more letters"
+        )
+    return found[0] if found else path
+
+
+def _list_directories(parent: Path, pattern: str) -> list[Path]:
+    return sorted(p for p in parent.glob(pattern) if p.is_dir())
+
+
+_UNITS = {
+    "W": {"w": 1, "watt": 1, "watts": 1, "kw": 1000},
+    "MHz": {"mhz": 1, "ghz": 1000},
+    "s": {"s": 1, "sec": 1, "seconds": 1, "min": 60, "minutes": 60},
+}
+"""For each unit of an option, what users write after a number, and its size in that unit."""
 
 
 def drop_unit(text: str, unit: str) -> str:
-    """The text without the unit after its numbers, such as `400` for `400 W`."""
-    return re.sub(rf"(?<=[0-9]) ?{unit}(?![a-z])", "", text, flags=re.IGNORECASE)
+    """The text with its numbers in `unit` and without the unit: `400` for `400 W`, `0.4 kW` and
+    `400`."""
+    sizes = _UNITS[unit]
+
+    def convert(number: re.Match[str]) -> str:
+        size = sizes.get(number[2].lower())
+        return number[0] if size is None else f"{float(number[1]) * size:.10g}"
+
+    return re.sub(r"([0-9.]*[0-9]) ?([A-Za-z]+)", convert, text)
 
 
 def parse_percent(

@@ -5,6 +5,7 @@ import errno
 import gc
 import io
 import os
+import re
 import shutil
 import signal
 import sys
@@ -12,7 +13,7 @@ import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import NoReturn, TypeVar
+from typing import NoReturn, TextIO, TypeVar
 
 import click
 
@@ -44,6 +45,10 @@ PROGRESS_FROM = 50
 _GC_THRESHOLD = 200_000
 """Objects allocated between two runs of the garbage collector, about those of fifty bundles."""
 SEVERITY_COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow", Severity.NOTE: "cyan"}
+_UNBROKEN = re.compile(
+    r" *(?:\S+ namespaces=.*|(?:bench-\w+|ssh-keygen|pip|git|chmod) (?:(?![,;.)] ).)*|\S+)"
+)
+"""A word with the spaces of its line before it, a line of a keyring, or a command."""
 _T = TypeVar("_T")
 
 
@@ -105,8 +110,13 @@ def _run_command(command: click.Command, name: str, arguments: Sequence[str]) ->
         status: int | None = command.main(list(arguments), name, standalone_mode=False)
         return status
     except click.ClickException as error:
-        error.show()
+        text = io.StringIO()
+        error.show(text)
+        click.echo(fit_text(text.getvalue(), sys.stderr), nl=False, err=True)
         return error.exit_code
+    except click.Abort:
+        click.echo(f"{name}: not started", err=True)
+        return FAILED
     except SystemExit as end:
         return end.code
 
@@ -128,9 +138,36 @@ def describe_unwritable(error: OSError, path: Path | None = None) -> str:
 
 
 def colour_mode() -> bool | None:
-    """The argument `color` for click.echo: False if NO_COLOR is set, otherwise None, so that click
-    asks whether the output is a terminal."""
-    return False if os.environ.get("NO_COLOR") else None  # no-color.org
+    """The argument `color` for click.echo: False if NO_COLOR is set or the terminal is dumb,
+    otherwise None, so that click asks whether the output is a terminal."""
+    return False if os.environ.get("NO_COLOR") or _is_dumb() else None  # no-color.org
+
+
+def fit_text(text: str, stream: TextIO) -> str:
+    """The text, on a terminal with every longer line continued between words, two columns further
+    in. Paths, and commands and keys to copy, stay whole."""
+    if not stream.isatty():
+        return text
+    columns = shutil.get_terminal_size().columns
+    return "\n".join(_fold_line(line, columns) for line in text.split("\n"))
+
+
+def _fold_line(line: str, columns: int) -> str:
+    if len(click.unstyle(line)) <= columns:
+        return line
+    indent = " " * (len(line) - len(line.lstrip()) + 2)
+    folded, used = "", 0
+    for word in _UNBROKEN.findall(line):
+        is_beyond = folded and used + len(click.unstyle(word)) > columns
+        part = indent + word.lstrip() if is_beyond else word
+        folded += f"\n{part}" if is_beyond else part
+        used = len(click.unstyle(part)) + (0 if is_beyond else used)
+    return folded
+
+
+def _is_dumb() -> bool:
+    """Whether the terminal cannot move its cursor."""
+    return os.environ.get("TERM") == "dumb"
 
 
 _LINES = SimpleNamespace(last_s=None)
@@ -140,7 +177,7 @@ _LINES = SimpleNamespace(last_s=None)
 def show_step(text: str) -> None:
     """Show on the terminal what a program does now, in the place of what it did before. Elsewhere
     print it as a line, at most one in half a minute. Empty text ends the line."""
-    if sys.stderr.isatty():
+    if sys.stderr.isatty() and not _is_dumb():
         click.echo(f"\r\x1b[K{text}", nl=False, err=True)
     else:
         _print_rarely(text)
@@ -163,7 +200,7 @@ def show_progress(judged: Iterable[_T], total: int) -> Iterable[_T]:
     if total < PROGRESS_FROM:
         yield from judged
         return
-    if not sys.stderr.isatty():
+    if not sys.stderr.isatty() or _is_dumb():
         for count, item in enumerate(judged):
             show_step(f"judging: {count} of {total}")
             yield item

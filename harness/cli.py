@@ -15,8 +15,8 @@ import click
 
 from checker.command_line.completion import SHELLS, format_script
 from checker.command_line.help import SectionedCommand, SectionedGroup
-from checker.options import KEY, PRINCIPAL, BundlePath, parse_percent
-from checker.terminal import run_program
+from checker.options import KEY, PRINCIPAL, BundlePath, complete_path, parse_percent
+from checker.terminal import colour_mode, run_program
 from harness import __version__
 from harness.cli_options import (
     CAP,
@@ -120,10 +120,9 @@ def run(
             options["sweep"] = parse_label(sweep_label)
         if resume is not None:
             refuse_other_options(context)
-            end(command.resume(resume))
+            end(command.resume(complete_path(str(resume)), options["is_verbose"]))
         elif workload is not None and dry_run:
-            command.check(make_request(workload, options), out)
-            return
+            end(command.check(make_request(workload, options), out))
         elif workload is not None and target_percent is not None:
             request = make_request(workload, options)
             end(repeats.run_until_narrow(request, out, target_percent))
@@ -157,8 +156,7 @@ def burn(
         load = tuple(f"{name}={value}" for name, value in chosen.items() if value is not None)
         request = make_request("burn", {"variant": precision, "options": load, **options})
         if dry_run:
-            command.check(request, out)
-            return
+            end(command.check(request, out))
         end(requeue.run(request, out))
 
 
@@ -176,8 +174,7 @@ def reproduce(bundle: Path, out: Path, dry_run: bool, as_json: bool, **options: 
     with report_errors(), state_outcome(as_json) as end:
         request = make_reproduction_request(bundle, **options)
         if dry_run:
-            command.check(request, out)
-            return
+            end(command.check(request, out))
         end(requeue.run(request, out))
 
 
@@ -324,7 +321,7 @@ def doctor(
         width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 80
         for check in checks:
             text, colour = format_check(check, width), MARK_COLOURS[check.ok]
-            click.echo(click.style(text[:2], fg=colour) + text[2:])
+            click.echo(click.style(text[:2], fg=colour) + text[2:], color=colour_mode())
         click.echo(format_verdict(checks, width))
     sys.exit(1 if any(check.ok is False for check in checks) else 0)
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -20,20 +21,34 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 def parse_cap(context: click.Context, option: click.Parameter, text: str) -> float | None:
     """Return the cap in W that `--cap` gives, None for `as-found`. Raises BadParameter."""
-    if text == "as-found":
+    if re.fullmatch("as[-_ ]?found", text, re.IGNORECASE):
         return None
     with contextlib.suppress(ValueError):
         if 0 < (cap_w := float(drop_unit(text, "W"))) < math.inf:
             return cap_w
-    raise click.BadParameter(f"{text}: give watts, or as-found")
+    raise click.BadParameter(f"{text}: give watts, such as 400, or as-found")
 
 
 class _Clock(click.IntRange):
-    """A clock in MHz, with or without its unit."""
+    """A clock in MHz, with or without a unit."""
 
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        text: Any = drop_unit(value, "MHz") if isinstance(value, str) else value
-        return super().convert(text, param, ctx)
+        text = drop_unit(str(value), "MHz")
+        if not re.fullmatch("-?[0-9]+", text):
+            self.fail(f"{value}: give whole MHz, such as 1200", param, ctx)
+        return super().convert(int(text), param, ctx)
+
+
+class _Duration(click.FloatRange):
+    """A duration in s, with or without a unit."""
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        text = drop_unit(str(value), "s")
+        try:
+            duration_s = float(text)
+        except ValueError:
+            self.fail(f"{value}: give seconds, such as 30", param, ctx)
+        return super().convert(duration_s, param, ctx)
 
 
 def _list_meters(_: click.Context) -> dict[str, str]:
@@ -112,13 +127,14 @@ SIMULATE = click.option(
     "--simulate",
     metavar="MODEL",
     shell_complete=complete_from(_list_simulated_boards),
+    callback=lambda _, __, text: text and text.lower(),
     help="simulated accelerators: h100, h200, b200, gb200 or mi300x, optionally with faults, as in "
     "h200,drop=5 (docs/simulated.md); never compared",
 )
 EPOCH_SECONDS = click.option(
     "--epoch-seconds",
     "epoch_s",
-    type=click.FloatRange(0.1, 3600),
+    type=_Duration(0.1, 3600),
     help="length of an epoch in s; standing closed needs 30 or more, a control run 10",
 )
 GPUS = click.option(

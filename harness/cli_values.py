@@ -86,7 +86,7 @@ def state_outcome(as_json: bool) -> Iterator[Callable[["Outcome"], NoReturn]]:
         yield end
 
 
-_BESIDE_RESUME = ("resume", "as_json", "is_confirmed")
+_BESIDE_RESUME = ("resume", "as_json", "is_confirmed", "is_verbose")
 
 
 def refuse_other_options(context: click.Context) -> None:

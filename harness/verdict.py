@@ -11,6 +11,8 @@ from rules.bundle_format.records import Json
 METERS = ("meter ", "node meter ")
 CAPS = "caps "
 INDENT = "    "
+_TRIAL = """to try it without a board:
+    bench-submit run resnet50-train --simulate h200 --epoch-seconds 1"""
 
 
 def format_check(check: Check, width: int) -> str:
@@ -20,7 +22,8 @@ def format_check(check: Check, width: int) -> str:
 
 def format_verdict(checks: Sequence[Check], width: int) -> str:
     """The verdict in lines of at most `width` columns."""
-    return _wrap(describe_verdict(checks), width)
+    verdict = _wrap(describe_verdict(checks), width)
+    return verdict if any(_list_measured(checks)) else f"{verdict}\n{_TRIAL}"
 
 
 def describe_verdict(checks: Sequence[Check]) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, NoReturn
 import click
 
 from checker.command_line.completion import CommandOrPaths, is_completing
-from checker.options import KEYRING, LOCAL
+from checker.options import KEYRING, LOCAL, RoundPath
 from checker.terminal import (
     FAILED,
     UnavailableError,
@@ -87,7 +87,7 @@ def load_command(name: str) -> click.Command:
     nargs=-1,
     required=True,
     metavar="PATH...",
-    type=click.Path(exists=True, path_type=Path),
+    type=RoundPath(),
 )
 @click.option(
     "-o",

@@ -222,8 +222,13 @@ def check_round_files(
     line of the LOG must have the hash `expected_head`, unless it is empty.
     """
     for directory in dict.fromkeys(trust.keyring for trust in trusts if trust.keyring):
-        # Cached: the bundles have been judged by it.
-        keyring_of_round = read_keyring(directory)
+        try:
+            # Cached: the bundles have been judged by it. It may have been removed since.
+            keyring_of_round = read_keyring(directory)
+        except Refused as refused:
+            for problem in refused.problems:
+                yield RoundProblem(directory / SIGNERS_FILE, KEYRING_DIR, problem)
+            continue
         submissions = keyring_of_round.submissions
         log = read_log(submissions)
         judged = [t for t in trusts if t.keyring == directory and t.submissions]

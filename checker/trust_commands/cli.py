@@ -15,13 +15,14 @@ from checker.command_line.completion import complete_from, list_rules
 from checker.engine import judge_all
 from checker.find import display_path
 from checker.formats.common import format_withdrawal
-from checker.options import EXPECT_HEAD, KEY, KEYRING, PRINCIPAL, BundlePath
+from checker.options import EXPECT_HEAD, KEY, KEYRING, PRINCIPAL, BundlePath, RoundPath
 from checker.printable import printable
 from checker.terminal import (
     SEVERITY_COLOURS,
     UnwritableError,
     colour_mode,
     describe_unwritable,
+    fit_text,
     show_progress,
 )
 from checker.trust.acceptance_log import AcceptanceLog, read_log
@@ -49,7 +50,7 @@ _PATHS = click.argument(
     nargs=-1,
     required=True,
     metavar="PATH...",
-    type=click.Path(exists=True, path_type=Path),
+    type=RoundPath(),
 )
 
 
@@ -240,7 +241,7 @@ def waive(
     nargs=2,
     multiple=True,
     metavar="BUNDLE REASON",
-    type=(click.Path(exists=True, file_okay=False, path_type=Path), str),
+    type=(BundlePath(), str),
     callback=_check_reasons,
     help="Also accept BUNDLE, for REASON, although nobody has reviewed it, a reviewer rejects it "
     "or it may not win. The LOG keeps the reason. May be repeated.",
@@ -258,7 +259,8 @@ def accept(paths: tuple[Path, ...], reasons: Mapping[Path, str]) -> None:
     for outcome in outcomes:
         if outcome.outcome != accepting.UNCHANGED:
             reason = f": {outcome.reason}" if outcome.reason else ""
-            click.echo(f"{outcome.outcome}: {printable(outcome.path)}{reason}")
+            text = f"{outcome.outcome}: {printable(outcome.path)}{reason}"
+            click.echo(fit_text(text, sys.stdout))
     counts = Counter(outcome.outcome for outcome in outcomes)
     refused, left_out = counts[accepting.REFUSED], counts[accepting.LEFT_OUT]
     unchanged = counts[accepting.UNCHANGED]
@@ -286,7 +288,8 @@ def verify(paths: tuple[Path, ...], keyring: Path | None, expected_head: str) ->
             paths, keyring, evidence=False, watch=show_progress, expected_head=expected_head
         )
     )
-    click.echo("\n".join(_format_verification(judged)), color=colour_mode())
+    text = fit_text("\n".join(_format_verification(judged)), sys.stdout)
+    click.echo(text, color=colour_mode())
     sys.exit(_FAILED if any(v.status == "fail" for v in judged.verdicts) else 0)
 
 

@@ -41,10 +41,10 @@ class Signed:
         if self.request:
             lines.append(f"handed in: {self.request}")
         if self.not_compared:
+            lines.append(f"not compared with a keyring: {self.not_compared}")
             lines.append(
-                f"not compared with a keyring: {self.not_compared}; signed for the directory "
-                f"{self.place}; the signature is void in a directory of another center or system: "
-                "after such a move, sign again there; bench-check request hands the bundle in"
+                f"signed for the directory {self.place}; the signature is void in another one: "
+                "sign again after a move to submissions/CENTER/SYSTEM/ beside a keyring"
             )
         return "\n".join([*lines, f"next: {self.next_step}"])
 

@@ -132,13 +132,14 @@ def sweep(
     with report_errors(), state_outcome(as_json) as end:
         if resume is not None:
             refuse_other_options(context)
-            end(sweep_run.resume(resume))
+            end(sweep_run.resume(resume, options["is_verbose"]))
         if workload is None:
             raise click.UsageError(
                 "name a workload (bench-submit workloads lists them), or a sweep with --resume"
             )
-        if for_slurm and dry_run:
-            raise click.UsageError("--slurm runs nothing; leave out --dry-run")
+        if for_slurm and (dry_run or as_json):
+            other = "--dry-run" if dry_run else "--json"
+            raise click.UsageError(f"--slurm prints a script and runs nothing; leave out {other}")
         if nodes > 1 and not for_slurm:
             raise click.UsageError(
                 "--nodes: a sweep over several nodes is a batch script; add --slurm"

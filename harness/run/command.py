@@ -68,8 +68,9 @@ def run(run_request: RunRequest, out: Path) -> Outcome:
         return carry_out(plan, directory, cluster)
 
 
-def resume(directory: Path) -> Outcome:
-    """Run the unfinished run in `directory` again. Raises the errors of `run`."""
+def resume(directory: Path, is_verbose: bool = False) -> Outcome:
+    """Run the unfinished run in `directory` again, with details also where it was started without.
+    Raises the errors of `run`."""
     directory = directory.resolve()
     if directory.is_file():
         description = (
@@ -114,6 +115,7 @@ def resume(directory: Path) -> Outcome:
                 plan.machine, found_mw=machine.found_mw, found_state=machine.found_state
             ),
             job=describe_job(),
+            is_verbose=plan.is_verbose or is_verbose,
         )
         return carry_out(rundir.put_aside(directory, plan), directory)
 
@@ -141,20 +143,21 @@ def plan_run(run_request: RunRequest, out: Path) -> Plan:
     return checks.plan
 
 
-def check(run_request: RunRequest, out: Path) -> None:
+def check(run_request: RunRequest, out: Path) -> Outcome:
     """Make all checks of the requested run, print their results, and run nothing. If some fail,
     raises an error of the type of the first."""
     with interrupts.raise_interrupts(), simulate_boards(run_request.simulate):
         if errors := print_checks(preflight.Preflight(run_request, out)):
             raise summarize_failures(errors, "run")
         print_line("the run can start; run it without --dry-run")
+        return Outcome(True)
 
 
 def print_checks(checks: preflight.Preflight) -> list[Exception]:
     """Make all checks and print their results. Returns the errors of those that failed."""
     errors = []
     for result in checks.examine():
-        print_line(str(result))
+        print_line(fit_line(str(result), Console()))
         if result.error:
             errors.append(result.error)
     return errors
@@ -251,7 +254,7 @@ def _describe_verdict(target: Path, counts: Mapping[Severity, int], is_verbose: 
         if counts[severity]
     )
     if counts[Severity.NOTE] and not is_verbose:
-        others += " (shown with --verbose)"
+        others += f" (bench-check --local shows {'it' if counts[Severity.NOTE] == 1 else 'them'})"
     if errors := counts[Severity.ERROR]:
         return f"{format_count(errors, 'error')}{others}; it would be refused: {target}"
     next_step = f"bench-submit sign {target} --key KEY --principal CENTER@DOMAIN"

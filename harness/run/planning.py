@@ -47,7 +47,7 @@ def find_workload(run_request: RunRequest) -> Workload:
     if name not in available:
         raise PlanError(
             f"there is no workload {name!r}; there are {', '.join(available)}"
-            f"{suggest(name, available)}"
+            f"{_suggest_workload(name)}"
         )
     workload = available[name]
     if workload.implementation is None and run_request.implementation is None:
@@ -63,6 +63,13 @@ def find_workload(run_request: RunRequest) -> Workload:
     if run_request.size == "smoke" and workload.smoke is None:
         raise PlanError(f"{name} has no smoke size; leave out --smoke")
     return workload
+
+
+def _suggest_workload(name: str) -> str:
+    """`suggest` by the ids of the workloads, and else by their titles: `stable-diffusion`."""
+    words = name.lower().replace("-", " ").replace("_", " ")
+    titled = [w.id for w in workloads().values() if name and words in w.title.lower()]
+    return suggest(name, workloads()) or (f"; did you mean {', '.join(titled)}?" if titled else "")
 
 
 def make_plan(run_request: RunRequest, machine: Machine, system: Json, source_sha256: str) -> Plan:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from harness.errors import MeterNameError
 from harness.simulation.sensor import SENSOR_SETTINGS
+from rules.suggestions import suggest
 
 FAULTS: Mapping[str, float | None] = {
     "disobey": None,
@@ -68,6 +69,7 @@ def parse_argument(argument: str) -> tuple[Model, dict[str, float]]:
     if model is None:
         raise MeterNameError(
             f"there is no simulated accelerator {name!r}; there are {', '.join(MODELS)}"
+            f"{suggest(name, MODELS)}"
         )
     defaults = {**FAULTS, **SENSOR_SETTINGS, COUNTER_READ: COUNTER_READ_MS}
     faults = {}
@@ -76,6 +78,7 @@ def parse_argument(argument: str) -> tuple[Model, dict[str, float]]:
         if fault not in defaults:
             raise MeterNameError(
                 f"simulated accelerators have no fault {fault!r}; they have {', '.join(defaults)}"
+                f"{suggest(fault, defaults)}"
             )
         try:
             number = defaults[fault] if not value else float(value)

@@ -94,9 +94,12 @@ def run(
         return carry_out(sweep, path)
 
 
-def resume(path: Path) -> Outcome:
-    """Resume the sweep whose plan is in the file `path`. Raises the same errors as `run`."""
+def resume(path: Path, is_verbose: bool = False) -> Outcome:
+    """Resume the sweep whose plan is in the file `path`, with details of its runs also where it was
+    started without. Raises the same errors as `run`."""
     sweep = Sweep.load(path)
+    if is_verbose:
+        sweep = replace(sweep, run_request=replace(sweep.run_request, is_verbose=True))
     # The runs of a sweep are compared with each other, so all must be of the same code.
     if (sweep.source_sha256, sweep.implementation_sha256) != hash_code(sweep.run_request):
         raise PlanError(
@@ -294,7 +297,7 @@ def _resume_entry(sweep: Sweep, entry: Entry, out: Path) -> bool:
         # Compare the whole label, because another sweep in this directory can have the same place.
         if plan.sweep == sweep.make_label(entry):
             try:
-                command.resume(directory)
+                command.resume(directory, sweep.run_request.is_verbose)
                 return True
             except PlanError as error:
                 print_line(f"{error}; run {entry.place} starts again from its beginning")

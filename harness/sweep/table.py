@@ -28,6 +28,8 @@ from rules.workloads import pluralize_item, workloads
 
 FIGURES = (("items_per_s", 6), ("mean_power_w_per_accelerator", 4), ("joules_per_item", 4))
 """The printed figures of a run, with the number of significant digits."""
+_SHORT_ID = len("20260102T030405Z")
+_UNLIMITED = 1000
 
 
 def print_line(text: str) -> None:
@@ -61,11 +63,14 @@ def print_tables(
     }
     failures = {p: outcome for p, outcome in outcomes.items() if isinstance(outcome, str)}
     axes = list_table_axes(sweep)
-    runs_table = build_runs_table(
-        axes, sweep.entries, finished_runs, failures, item, ineffective_run_ids
-    )
-    # On a narrow terminal the table is wider than the terminal, so that no id of a run is broken.
-    needed = Measurement.get(console, console.options, runs_table).minimum
+    parts = axes, sweep.entries, finished_runs, failures, item, ineffective_run_ids
+    runs_table = build_runs_table(*parts)
+    # A measurement is never above the width of its options.
+    unlimited = console.options.update_width(_UNLIMITED)
+    if Measurement.get(console, unlimited, runs_table).minimum > console.width:
+        runs_table = build_runs_table(*parts, id_length=_SHORT_ID)
+    needed = Measurement.get(console, unlimited, runs_table).minimum
+    # On a terminal that is narrower still, no id of a run is broken.
     console.print(runs_table, width=max(console.width, needed), crop=False, soft_wrap=False)
     runs: dict[Entry, list[SweepRun]] = {}
     for entry in sorted(sweep.entries, key=sort_key):
@@ -122,12 +127,17 @@ def build_runs_table(
     failures: Mapping[int, str],
     item: str,
     ineffective_run_ids: Collection[str],
+    id_length: int | None = None,
 ) -> Table:
     """Return the table of all runs, sorted by their settings and repeat. A cap that was not
-    enforced is in parentheses."""
+    enforced is in parentheses. Of run ids that begin with different `id_length` characters it has
+    these, which commands take too."""
     columns = [axis.column for axis in axes]
     table = make_table(*columns, "repeat", f"{pluralize_item(item)}/s", "W per GPU", f"J/{item}")
-    id_width = max((len(run.run_id) for run in finished_runs.values()), default=0)
+    ids = {place: run.run_id[:id_length] for place, run in finished_runs.items()}
+    if len(set(ids.values())) < len(ids):
+        ids = {place: run.run_id for place, run in finished_runs.items()}
+    id_width = max(map(len, ids.values()), default=0)
     table.add_column("outcome", overflow="fold", min_width=id_width)
     # The sweep itself runs in random order.
     for entry in sorted(entries, key=sort_key):
@@ -142,7 +152,7 @@ def build_runs_table(
         estimates = [(getattr(run.figures.headline, name), digits) for name, digits in FIGURES]
         figures = ["" if e is None else f"{e.mean:.{digits}g}" for e, digits in estimates]
         settings = format_settings(axes, entry, run.cap_w, is_enforced(run, ineffective_run_ids))
-        table.add_row(*settings, str(entry.repeat), *figures, run.run_id)
+        table.add_row(*settings, str(entry.repeat), *figures, ids[entry.place])
     return table
 
 

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import click
 
-from checker.options import KEYRING, LOCAL, parse_percent
+from checker.options import KEYRING, LOCAL, RoundPath, complete_run_id, parse_percent
 from checker.printable import printable
-from checker.terminal import FAILED, UnavailableError, colour_mode, show_step
+from checker.terminal import FAILED, UnavailableError, colour_mode, fit_text, show_step
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("earlier_name", metavar="A")
-@click.argument("later_path", metavar="B", type=click.Path(exists=True, path_type=Path))
+@click.argument("later_path", metavar="B", type=RoundPath())
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON document.")
 @click.option(
     "--fail-if-slower",
@@ -48,7 +48,7 @@ def compare(
     from reporting.rounds.terminal import describe_comparison, format_changes
 
     refuse_keyring(keyring, local)
-    later_name = str(later_path)
+    earlier_name, later_name = str(complete_run_id(earlier_name)), str(later_path)
     try:
         show_step("checking A")
         earlier = collect_earlier(earlier_name, [later_path], keyring, local)
@@ -66,7 +66,8 @@ def compare(
         document = describe_comparison(changes, earlier, later_name, slower)
         click.echo(json.dumps(document, ensure_ascii=False, indent=1))
     else:
-        click.echo(format_changes(changes, later_name, slower), color=colour_mode())
+        text = fit_text(format_changes(changes, later_name, slower), sys.stdout)
+        click.echo(text, color=colour_mode())
     for name, rejected in (("A", earlier.collected.rejected), ("B", later.rejected)):
         for verdict in rejected:
             place = printable("/".join(verdict.path.parts[-3:]))

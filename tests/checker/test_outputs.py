@@ -178,14 +178,13 @@ def test_colour_on_a_terminal_only(
     submissions: Submissions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
     submissions.add()
     arguments = [str(submissions.root)]
     assert "\x1b[" not in CliRunner().invoke(check, arguments).output
     assert "\x1b[" in CliRunner().invoke(check, arguments, color=True).output
-    assert (
-        "\x1b["
-        not in CliRunner().invoke(check, arguments, color=True, env={"NO_COLOR": "1"}).output
-    )
+    for variables in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
+        assert "\x1b[" not in CliRunner().invoke(check, arguments, color=True, env=variables).output
 
 
 # json.

@@ -12,7 +12,7 @@ from conftest import Submissions, copy_evidence
 from support.bundles import make_other_run, rederive
 from support.rounds.verdicts import run_bench_check
 
-from checker.options import BundlePath
+from checker.options import BundlePath, RoundPath
 from harness.cli import SECTIONS, main
 from harness.cli_options import RUN_SECTIONS
 
@@ -63,12 +63,42 @@ def test_help_fits_80_columns(command: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "cap_w"),
-    [(["400"], 400.0), (["400W"], 400.0), (["400 W"], 400.0), (["412.5 w"], 412.5)],
+    [
+        (["400"], 400.0),
+        (["400W"], 400.0),
+        (["400 W"], 400.0),
+        (["412.5 w"], 412.5),
+        (["0.4kW"], 400.0),
+        (["400 watts"], 400.0),
+        (["As found"], None),
+    ],
 )
-def test_cap_may_have_its_unit(arguments: list[str], cap_w: float) -> None:
+def test_values_may_have_their_units(arguments: list[str], cap_w: float | None) -> None:
     run = main.commands["run"]
-    context = run.make_context("run", ["burn", "--cap", *arguments, "--sm-clock", "990MHz"])
-    assert (context.params["cap_w"], context.params["sm_clock_mhz"]) == (cap_w, 990)
+    options = ("--sm-clock", "0.99 GHz", "--epoch-seconds", "0.5 min", "--simulate", "H200")
+    params = run.make_context("run", ["burn", "--cap", *arguments, *options]).params
+    assert (params["cap_w"], params["sm_clock_mhz"], params["epoch_s"]) == (cap_w, 990, 30)
+    assert params["simulate"] == "h200"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (("--cap", "400 mW"), "400 mW: give watts"),
+        (("--epoch-seconds", "2h"), "2h: give seconds, such as 30"),
+        (("--sm-clock", "fast"), "fast: give whole MHz"),
+        (("--simulate", "h2000"), "did you mean h200"),
+        (("--variant", "tunned"), "did you mean tuned"),
+    ],
+)
+def test_value_that_cannot_be_taken_is_told(arguments: tuple[str, ...], text: str) -> None:
+    result = CliRunner().invoke(main, ["run", *SIMULATED, *arguments])
+    assert result.exit_code == 2 and text in result.output
+
+
+def test_title_of_a_workload_finds_it() -> None:
+    result = CliRunner().invoke(main, ["run", "stable-diffusion", *SIMULATED[1:]])
+    assert "did you mean sd2-latents-train, sd2-train?" in result.output
 
 
 def invoke_json(*arguments: Any) -> Any:
@@ -82,6 +112,8 @@ def test_a_run_and_a_sweep_print_their_bundles_alone_to_standard_output(tmp_path
     (bundle,) = document["bundles"]
     result = json.loads((Path(bundle["path"]) / "result.json").read_text())
     assert (document["format"], document["passes"]) == ("wattmark-runs/1", True)
+    checked = invoke_json("run", *SIMULATED, "--dry-run", "--json")
+    assert checked == {**document, "bundles": []}
     assert (bundle["run_id"], bundle["headline"]) == (result["run_id"], result["headline"])
     caps = ("--caps", "400W,500 W")
     document = invoke_json("sweep", *SIMULATED, *caps, "--out", tmp_path / "sweep", "--json")
@@ -117,3 +149,18 @@ def test_beginning_of_a_run_id_names_its_bundle(tmp_path: Path) -> None:
         bundle.convert(str(tmp_path / "20261120"), None, None)
     with pytest.raises(click.BadParameter, match="does not exist"):
         bundle.convert(str(tmp_path / "2027"), None, None)
+
+
+def test_paths_of_rounds_complete_run_ids_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    bundle = Path("submissions/center/h200/20261121T1-c")
+    bundle.mkdir(parents=True)
+    Path(f"{bundle}.sweep.json").touch()
+    for text in ("20261121T1", str(bundle)[:-2], str(bundle)):
+        assert RoundPath().convert(text, None, None) == bundle
+    with pytest.raises(click.BadParameter, match="does not exist"):
+        RoundPath().convert("submissions/cent", None, None)
+    result = run_bench_check("submisions")
+    assert result.exit_code == 2 and "did you mean submissions?" in result.output

@@ -14,6 +14,7 @@ import sys
 import termios
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 from conftest import PRINCIPAL, Submissions, copy_evidence
@@ -22,7 +23,7 @@ from support.harness.programs import SIMULATED, make_buffered_environment
 from checker import terminal
 from checker.cli import check
 from checker.find import display_path
-from checker.terminal import PROGRESS_FROM, describe_unwritable, show_progress, show_step
+from checker.terminal import PROGRESS_FROM, describe_unwritable, fit_text, show_progress, show_step
 from checker.trust_commands import cli as trust_cli
 from rules.testing import tampering as forge
 from rules.workloads import workloads
@@ -152,7 +153,12 @@ def test_ids_of_workloads_are_whole_on_a_narrow_terminal() -> None:
 
 
 def test_report_shows_on_a_terminal_what_it_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    for stream, is_shown in ((Terminal(), True), (io.StringIO(), False)):
+    for stream, kind, is_shown in (
+        (Terminal(), "xterm", True),
+        (Terminal(), "dumb", False),
+        (io.StringIO(), "xterm", False),
+    ):
+        monkeypatch.setenv("TERM", kind)
         monkeypatch.setattr(sys, "stderr", stream)
         show_step("drawing the page")
         show_step("")
@@ -313,11 +319,35 @@ def test_big_round_tells_on_a_terminal_how_far_it_is(
 ) -> None:
     total = PROGRESS_FROM if bundle_count else PROGRESS_FROM - 1
     output = stream()
+    monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys, "stderr", output)
     assert list(show_progress(iter(range(total)), total)) == list(range(total))
     assert (f"{PROGRESS_FROM}/{PROGRESS_FROM}" in output.getvalue()) == has_progress
     assert bool(output.getvalue()) == has_progress
     assert output.getvalue().count("\n") == has_progress
+
+
+def test_long_lines_continue_between_words_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    red = click.style("error  ", fg="red")
+    text = f"  {red} I105  the signature of the submitter is missing"
+    lines = click.unstyle(fit_text(text, Terminal())).splitlines()
+    assert lines == ["  error   I105  the signature of the", "    submitter is missing"]
+    assert fit_text(text, io.StringIO()) == text
+    command = "bench-submit sign submissions/center/h200/run --key KEY"
+    keyring = 'center@example.org namespaces="submission@wattmark" ssh-ed25519 AAAA'
+    for whole in (command, keyring):
+        assert whole in fit_text(f"Error: the next steps are: {whole}", Terminal()).splitlines()[-1]
+
+
+def test_question_that_is_not_affirmed_ends_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    @click.command()
+    def ask() -> None:
+        raise click.Abort
+
+    with pytest.raises(SystemExit) as end:
+        terminal.run_program(ask, "bench-submit", [])
+    assert (end.value.code, capsys.readouterr().err) == (1, "bench-submit: not started\n")
 
 
 def test_both_commands_over_a_round_tell_it(

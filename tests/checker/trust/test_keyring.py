@@ -9,7 +9,8 @@ from conftest import PRINCIPAL, Submissions, copy_evidence, make_key
 from support.rounds.trust import delay_samples, list_errors, list_rules, make_second_run
 
 from checker.engine import judge, judge_all
-from checker.trust.keyring import read_keyring
+from checker.trust import bundle_trust
+from checker.trust.keyring import Keyring, read_keyring
 from checker.trust.signature import sign_content
 from harness.sign import sign
 from reporting.collect import collect
@@ -63,6 +64,21 @@ def test_nothing_hides_in_a_directory_called_keyring(submissions: Submissions) -
     submissions.add()
     rules = {v.path: list_rules(v) for v in judge_all([submissions.root]).verdicts}
     assert rules == {bundle: set(), hidden: {"I125"}}
+
+
+def test_keyring_that_is_removed_during_the_check_is_an_error(
+    submissions: Submissions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submissions.add()
+
+    def read_and_remove(directory: Path) -> Keyring:
+        shutil.rmtree(directory)
+        return read_keyring(directory)
+
+    monkeypatch.setattr(bundle_trust, "read_keyring", read_and_remove)
+    verdicts = judge_all([submissions.root]).verdicts
+    (problem,) = [f for verdict in verdicts for f in verdict.findings if f.severity == "error"]
+    assert (problem.rule, problem.found) == ("S101", "cannot be read: No such file or directory")
 
 
 def test_keyrings_side_by_side_count_each(submissions: Submissions, tmp_path: Path) -> None:

@@ -117,4 +117,4 @@ def test_run_ends_in_three_lines_and_shows_details_if_asked(
     assert lines[-1].endswith(
         f"; next: bench-submit sign {bundle} --key KEY --principal CENTER@DOMAIN"
     )
-    assert is_verbose != ("(shown with --verbose)" in lines[-1])
+    assert is_verbose != (" (bench-check --local shows " in lines[-1])

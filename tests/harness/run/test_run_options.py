@@ -49,8 +49,8 @@ SMOKE = "resnet50-train --smoke --simulate h200"
         ("resnet50-train --simulate b300", "no simulated accelerator 'b300'"),
         (f"{SMOKE} --gpus 9", "--gpus 9: the meter sees 8 accelerator"),
         (f"{SMOKE} --cap 100", "--cap 100: SIM-H200-0 can be set to 200 to 700 W"),
-        (f"{SMOKE} --cap warm", "warm: give watts, or as-found"),
-        (f"{SMOKE} --cap nan", "nan: give watts, or as-found"),
+        (f"{SMOKE} --cap warm", "warm: give watts, such as 400, or as-found"),
+        (f"{SMOKE} --cap nan", "nan: give watts, such as 400, or as-found"),
         (f"{SMOKE} --sm-clock 100", "the nearest are 345 and 360 MHz"),
         (
             "resnet50-train --smoke --simulate mi300x --sm-clock 1200",

@@ -10,6 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from support.harness.session_runs import (
     TESTS,
     carry_out,
@@ -24,11 +25,13 @@ from support.kills import DEADLINE_S, read_complete_rows
 
 from checker.engine import judge_all
 from harness import interrupts
+from harness.cli import main
 from harness.errors import PlanError
 from harness.power.sources import open_source
 from harness.processes import list_descendants
 from harness.run import command
 from harness.run import run_directory as rundir
+from harness.run.outcome import Outcome
 from harness.run.plan import Plan
 from rules.bundle_format import write as bundle
 
@@ -184,6 +187,15 @@ def test_a_run_is_taken_up_from_inside_its_directory(tmp_path, monkeypatch):
     monkeypatch.chdir(directory)
     assert command.resume(Path())
     assert len(find_bundles(tmp_path)) == 1
+
+
+def test_a_run_is_taken_up_by_the_beginning_of_its_name_and_with_details(tmp_path, monkeypatch):
+    left_behind(tmp_path)
+    plans = []
+    monkeypatch.setattr(command, "carry_out", lambda plan, _: plans.append(plan) or Outcome(True))
+    arguments = ["run", "--resume", str(tmp_path / ".le"), "--verbose"]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0 and [plan.is_verbose for plan in plans] == [True], result.output
 
 
 def test_a_signal_before_the_first_attempt_has_begun_leaves_nothing(tmp_path, monkeypatch, capsys):

@@ -26,6 +26,27 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeRuns]:
     yield fake
 
 
+def test_narrow_terminal_gets_the_distinct_beginnings_of_run_ids(
+    tmp_path: Path,
+    runs: FakeRuns,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    made, path = save_sweep(tmp_path, 300.0, 500.0)
+    assert sweep.carry_out(made, path)
+    outcomes = sweep.find_finished_results(made, tmp_path, made.entries)
+    for place, start in enumerate(("20261130T210000Z", "20261130T210500Z"), 1):
+        outcomes[place]["run_id"] = f"{start}-resnet50-train-tuned-x1-300W-d67e7b"
+    run_ids = [outcomes[place]["run_id"] for place in (1, 2)]
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    for columns, ends in (("200", run_ids), ("80", [name[:16] for name in run_ids])):
+        monkeypatch.setenv("COLUMNS", columns)
+        capsys.readouterr()
+        sweep.sweep_table.print_tables(made, outcomes, frozenset())
+        rows = capsys.readouterr().out.splitlines()[1:3]
+        assert sorted(row.split()[-1] for row in rows) == ends
+
+
 def test_cap_that_was_not_enforced_is_in_parentheses_and_no_peak(
     tmp_path: Path, runs: FakeRuns, capsys: pytest.CaptureFixture
 ) -> None:
@@ -253,18 +274,3 @@ def test_several_gpus_are_compared_with_one_at_the_same_cap(
     assert row.split()[0] == "(700)" and legend == "(cap): not enforced"
     sweep.sweep_table.print_tables(made, of_two, frozenset())
     assert "speed-up" not in capsys.readouterr().out
-
-
-def test_run_ids_are_whole_on_a_narrow_terminal(
-    tmp_path: Path, runs: FakeRuns, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made, path = save_sweep(tmp_path, 300.0, repeats=1)
-    assert sweep.carry_out(made, path)
-    capsys.readouterr()
-    outcomes = sweep.find_finished_results(made, tmp_path, made.entries)
-    (result,) = outcomes.values()
-    result["run_id"] = "20261122T220625Z-resnet50-train-tuned-x1-700W-6c9fd2"
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    sweep.sweep_table.print_tables(made, outcomes, frozenset())
-    assert result["run_id"] in capsys.readouterr().out
