@@ -106,6 +106,10 @@ def test_one_damaged_file_does_not_hide_the_others(tmp_path: Path) -> None:
     (tmp_path / "other.json").write_text("{")
     result = audit([tmp_path])
     assert len(result.rows) == 2 and len(result.failures) == 1 and not result.is_clean
+    for letter in "gfabcde":
+        (tmp_path / letter).touch()
+    names = [*"abcdefg", "chat.json", "other.json", "report.json"]
+    assert audit_folder.Folder(tmp_path).names == tuple(sorted(names))
 
 
 def test_links_are_not_followed(tmp_path: Path) -> None:
