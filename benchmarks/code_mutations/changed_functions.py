@@ -22,6 +22,7 @@ import types
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -55,10 +56,13 @@ class Server:
             child = os.fork()
             if child == 0:
                 os.setsid()
-                _replace_functions(**request["change"])
-                limits_s = request["limits_s"]
-                self._run({items[test]: limit for test, limit in limits_s.items() if test in items})
-                os._exit(0)
+                try:
+                    _replace_functions(**request["change"])
+                    limits = request["limits_s"].items()
+                    self._run({items[test]: limit_s for test, limit_s in limits if test in items})
+                    os._exit(0)
+                finally:  # an error would go on in pytest here, which would answer a second time
+                    os._exit(1)
             is_ended = os.waitpid(child, 0)[1] == 0
             with suppress(ProcessLookupError):
                 os.killpg(child, signal.SIGKILL)
@@ -72,7 +76,7 @@ class Server:
 
     def _run(self, limits_s: dict[pytest.Item, float]) -> None:
         tests = list(limits_s)
-        for test, following in zip(tests, [*tests[1:], None], strict=True):
+        for test, following in zip_longest(tests, tests[1:]):
             self._running.write_text(test.nodeid)
             signal.setitimer(signal.ITIMER_REAL, limits_s[test])  # SIGALRM ends the fork
             test.config.hook.pytest_runtest_protocol(item=test, nextitem=following)

@@ -53,6 +53,14 @@ def test_every_format_says_that_a_check_was_partial(submissions: Submissions, fo
     assert (part.exit_code, "--ignore T102,T" in part.output) == (4, True)
 
 
+def test_text_counts_findings_by_rule_with_the_errors_first() -> None:
+    rules = ("X101", "W126", "M108", "W103", "C101")
+    verdicts = (make_verdict(*map(make_finding, rules), path=f"a/b/{run}") for run in "cd")
+    lines = click.unstyle(render(make_view(*verdicts), "text")).splitlines()
+    counts = [line.split()[:2] for line in lines if "in 2 bundles" in line]
+    assert [rule for _, rule in counts] == ["C101", "W103", "M108", "W126", "X101"]
+
+
 @pytest.mark.parametrize("form", FORMATS)
 def test_round_without_findings(form: str, submissions: Submissions) -> None:
     submissions.add()

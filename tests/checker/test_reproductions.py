@@ -265,6 +265,7 @@ def test_round_that_requires_accepted_bundles_fails_for_others(reproduced: Repro
     result = check_tree(reproduced.tree, "--require", "accepted")
     assert result.exit_code == 1
     assert f"{reproduced.original}: submitted, and --require asks for accepted;" in result.stderr
+    assert "bench-check accept" in result.stderr and "reproduce" not in result.stderr
     accept(reproduced.original)
     assert check_tree(reproduced.tree, "--require", "accepted").exit_code == 0
 

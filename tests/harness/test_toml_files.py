@@ -50,3 +50,9 @@ def test_byte_order_mark_is_no_part_of_the_file(tmp_path: Path) -> None:
     path.write_bytes(b'\xef\xbb\xbf[node-meter]\nkind = "simulated"\n')
     (access,) = list_access(path)
     assert access.kind == "simulated"
+
+
+def test_each_meter_of_power_logs_is_a_table(tmp_path: Path) -> None:
+    path = write_private(tmp_path, b"meter = [{}, 1]")
+    with pytest.raises(PowerLogError, match=r"expected one table \[\[meter\]\]"):
+        read_tables(path, 2)

@@ -14,7 +14,7 @@ from support.committed_runs import SUBMISSIONS
 
 from reporting.cli import main as report
 from reporting.collect import Collected
-from reporting.fitting import leave_out_runs
+from reporting.fitting import describe_unshown, leave_out_runs
 
 
 def make_run(center: str, accepted: bool, may_win: bool) -> Any:
@@ -43,6 +43,12 @@ def test_no_center_takes_the_place_of_another_one(runs: list[Any], most: int) ->
                     not other.provenance.accepted,
                     not other.may_win,
                 )
+
+
+def test_only_five_centers_are_named() -> None:
+    rows = [make_run(center, accepted=True, may_win=True) for center in "gfedcba"]
+    assert "7 runs of a, b, c, d, e and others, because" in describe_unshown(rows)
+    assert "5 runs of c, d, e, f, g, because" in describe_unshown(rows[:5])
 
 
 def test_page_that_would_be_too_large_says_what_it_leaves_out(

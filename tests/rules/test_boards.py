@@ -1,5 +1,6 @@
 """The boards of the rule book have plausible properties, each with a source."""
 
+from dataclasses import fields
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -8,6 +9,7 @@ from support.bundles import make_evidence
 
 from rules.boards import BOARDS, Board, find_board, highest_power_w
 from rules.bundle import Bundle
+from rules.known_results import KnownResult, find_best_result, list_known_results
 from rules.registry import bundle_rules
 
 
@@ -203,3 +205,11 @@ def test_boards_are_known_by_the_names_of_their_drivers(name: str, id: str) -> N
 
 def test_a_name_of_no_driver_is_no_board() -> None:
     assert find_board("NVIDIA NVIDIA H200") is None and find_board("Instinct MI250X") is None
+
+
+@pytest.mark.parametrize("workload", ["resnet50-train", "llama3-8b-pretrain"])
+def test_best_result_has_the_best_of_every_figure(workload: str) -> None:
+    best, known = find_best_result("H200", workload), list_known_results("H200", workload)
+    for name in (field.name for field in fields(KnownResult)):
+        choose = min if name in ("least_per_megacycle", "capped_power") else max
+        assert getattr(best, name) == choose(getattr(result, name) for result in known.values())

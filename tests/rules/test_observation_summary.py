@@ -10,9 +10,19 @@ from checker.judging.judgement import (
     decode_summary,
     encode_judgement,
 )
+from rules.bundle_format.files import read_files
+from rules.bundle_format.observation_files import read_observation, write_observation
 from rules.observations.bundle import ObservationBundle
 from rules.summaries.observation_summary import ObservationSummary, summarize_observation
 from rules.testing.observations import make_observation_frames
+
+
+def test_a_table_of_other_feeds_than_the_declared_ones_is_refused(tmp_path: Path) -> None:
+    frames = make_observation_frames()
+    frames.observation["meter"]["feeds"].append("other")
+    write_observation(frames.evidence(), tmp_path / "job")
+    evidence, problems = read_observation(read_files(tmp_path / "job"))
+    assert evidence is None and [p.violation.pointer for p in problems] == ["/meter/feeds"]
 
 
 def test_a_summary_that_is_read_is_the_one_that_was_written() -> None:

@@ -3,6 +3,7 @@ show."""
 
 import time
 from pathlib import Path
+from statistics import fmean
 
 import numpy as np
 import pytest
@@ -17,16 +18,22 @@ from rules.finding import Severity, Violation
 from rules.metrics.figures import FIGURES
 from rules.registry import bundle_rules, rules_by_id
 from rules.run_summary import submission_key
+from rules.testing.cases.energy import counter_frozen
+from rules.testing.cases.node.idle_contradicts_evidence import record_idle
+from rules.testing.cases.power.power_above_board import get_max_power_mw
 from rules.testing.cases.protocol import node_clocks_disagree as clock_cases
 from rules.testing.cases.throughput import throughput_above_bandwidth as bandwidth_cases
 from rules.testing.frames import EvidenceFrames, read_frames
 from rules.testing.mutations import (
     add_twin,
+    get_protocol,
     lock_sm_clock,
     scale_readings,
+    select_every,
     select_first,
     select_load,
 )
+from rules.testing.target import train_to_target
 from rules.workloads import workloads
 
 MEASURED = sorted((Path(__file__).parents[2] / "submissions" / "reference").glob("*/*/result.json"))
@@ -50,11 +57,47 @@ def test_every_part_of_every_headline_is_recomputed(figure: str, part: str, rule
     evidence = copy_evidence()
     stated = evidence.result["headline"][figure]
     stated[part] = (
-        [1.001 * bound for bound in stated[part]]
+        [stated[part][0], 1.001 * stated[part][1]]
         if part == "ci95"
         else stated[part] * (1.2 if part == "sd" else 1.001) + (part == "n")
     )
     assert any(f"/headline/{figure}" in f.pointer for f in find_violations(rule, evidence))
+
+
+def test_single_reading_may_exceed_the_limit_of_the_mean() -> None:
+    evidence = copy_evidence()
+    reading = evidence.samples.index[select_every(150, select_load(evidence))][0]
+    share = (
+        get_protocol(evidence).transient_tolerance,
+        get_protocol(evidence).board_power_tolerance,
+    )
+    evidence.samples.loc[reading, "power_mw"] = round(fmean(share) * get_max_power_mw(evidence))
+    assert share[0] > share[1] and not find_violations("W106", evidence)
+
+
+def test_energy_of_a_counter_that_stands_still_is_not_compared() -> None:
+    evidence = copy_evidence()
+    counter_frozen.counter_gets_stuck(evidence)
+    assert find_violations("E102", evidence)
+    assert not any("inf" in violation.found for violation in find_violations("E104", evidence))
+
+
+def test_phases_that_the_result_leaves_out_are_named() -> None:
+    evidence = copy_evidence()
+    record_idle(evidence)
+    del evidence.result["phases"][1:]
+    (violation,) = find_violations("N118", evidence)
+    assert violation.found == "bare of node0"
+    assert violation.expected.startswith("bare of node0, start-up of node0, build of node0, ")
+
+
+def test_one_epoch_above_the_peak_is_enough() -> None:
+    evidence = copy_evidence()
+    train_to_target(evidence)
+    for training in evidence.result["epochs"][-1]["trainings"]:
+        training["steps"] *= 100_000
+    (violation, *_) = find_violations("T126", evidence)
+    assert f"in epoch {evidence.result['epochs'][-1]['epoch']}" in violation.found
 
 
 def test_bandwidth_allows_what_was_worked_out_by_hand_and_is_above_what_was_measured() -> None:

@@ -17,6 +17,7 @@ from rules.finding import Severity, Violation, format_count
 from rules.registry import bundle_rules, form_rules, round_rules, rules_by_id
 from rules.rule import MAX_FINDINGS, BundleRule, FormRule, RoundRule, Rule
 from rules.run_summary import summarize
+from rules.suggestions import suggest
 from rules.testing.case import Mutation, cases_of
 from rules.testing.frames import EvidenceFrames
 from rules.testing.mutations import declare_cap, drop_ticks
@@ -389,3 +390,8 @@ def test_counts_of_one_have_a_singular() -> None:
     assert format_count(1, "batch") == "1 batch"
     assert format_count(2, "batch") == "2 batches"
     assert format_count(0, "reading") == "0 readings"
+
+
+def test_half_of_the_letters_are_enough_to_suggest_a_name() -> None:
+    assert suggest("run", ["rim", "burn", "abc"]) == "; did you mean burn?"
+    assert suggest("ab", ["ac", "cd"]) == "; did you mean ac?"

@@ -93,8 +93,11 @@ def test_gzip_that_unpacks_to_too_much_is_refused(
 def test_text_that_is_no_utf8_is_refused(tmp_path: Path) -> None:
     write_jpwr(tmp_path)
     path = tmp_path / "power.csv"
-    path.write_bytes(path.read_bytes()[:-3] + b"\xff\xfe")
+    text = path.read_text()
+    path.write_bytes(text.encode()[:-3] + b"\xff\xfe")
     assert "is no text in UTF-8 at byte" in fail_to_read(tmp_path)
+    path.write_text(text.replace("dev:1", "other"))
+    assert "has no column of dev:1, which energy.csv has" in fail_to_read(tmp_path)
 
 
 def test_one_damaged_file_does_not_hide_the_others(tmp_path: Path) -> None:
@@ -103,6 +106,10 @@ def test_one_damaged_file_does_not_hide_the_others(tmp_path: Path) -> None:
     (tmp_path / "other.json").write_text("{")
     result = audit([tmp_path])
     assert len(result.rows) == 2 and len(result.failures) == 1 and not result.is_clean
+    for letter in "gfabcde":
+        (tmp_path / letter).touch()
+    names = [*"abcdefg", "chat.json", "other.json", "report.json"]
+    assert audit_folder.Folder(tmp_path).names == tuple(sorted(names))
 
 
 def test_links_are_not_followed(tmp_path: Path) -> None:

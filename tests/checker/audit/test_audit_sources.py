@@ -154,7 +154,13 @@ def test_items_of_an_old_log_come_from_the_stated_rate(tmp_path: Path) -> None:
 
 def test_run_stop_need_not_be_the_last_line_or_the_latest_time(tmp_path: Path) -> None:
     write_training(tmp_path)
-    assert audit_one(tmp_path).row.duration_s == 60.0
+    row = audit_one(tmp_path).row
+    assert row.duration_s == 60.0 and row.items_per_s == 640 / 60
+    # An evaluation after the end counts no samples of the run.
+    log = tmp_path / "result_0.txt"
+    late = log.read_text().replace(', "step_num": 10', "")
+    log.write_text(late.replace("{}", '{"samples_count": 900}'))
+    assert audit_one(tmp_path).row.items is None
 
 
 def test_conversion_is_stated_and_not_applied(tmp_path: Path) -> None:

@@ -122,8 +122,9 @@ def test_only_the_outermost_keyring_says_where_published_figures_belong(tmp_path
         (keyring / "allowed_signers").write_text("")
     (tmp_path / "center" / "system").mkdir(parents=True)
     check_published_location(tmp_path / "published" / "paper.json")
-    with pytest.raises(Refused):
+    with pytest.raises(Refused) as refusal:
         check_published_location(tmp_path / "center" / "system" / "paper.json")
+    assert [p.violation.file for p in refusal.value.problems] == ["paper.json"]
 
 
 def test_named_keyring_leaves_the_center_to_the_keyring_above(submissions: Submissions) -> None:

@@ -12,6 +12,8 @@ from support.rounds.trust import TrustRound, accept, list_errors, list_rules, ru
 from support.rounds.trust import a_round as a_round
 
 from checker.engine import judge_all
+from checker.trust.commitments import read_commitments
+from checker.trust.keyring import read_keyring
 from checker.trust.signature import sign_content
 from checker.verdict import Verdict
 from rules.testing import tampering as forge
@@ -151,6 +153,14 @@ def test_hash_of_another_center_is_no_commitment(copied: CopiedRound, tmp_path: 
     assert list_rules(copied.judge()[copied.honest]) == set()
 
 
+def test_documents_that_are_no_commitments_are_reported_in_order(submissions: Submissions) -> None:
+    names = [f"commitments/{letter}.json" for letter in "abcdefgh"]
+    (submissions.root / "commitments").mkdir()
+    for name in names:
+        (submissions.root / name).write_text("{}")
+    assert [file for file, _ in read_commitments(read_keyring(submissions.keyring))[1]] == names
+
+
 def test_command_commits_only_to_bundles_of_the_own_center(copied: CopiedRound) -> None:
     result = run_command(
         "commit", copied.copy, "--key", copied.trust.tree.key, "--principal", PRINCIPAL
@@ -185,7 +195,8 @@ def test_run_that_its_center_does_not_hand_in_never_wins(
 
 
 def test_request_is_for_one_round(a_round: TrustRound) -> None:
-    (a_round.tree.root / "round.toml").write_text('title = "Spring"\n')
+    largest = 'title = "Spring"\n'.ljust(2**20, "#")
+    (a_round.tree.root / "round.toml").write_text(largest)
     bundle = a_round.tree.add()
     assert list_rules(judge_all([bundle]).verdicts[0]) == set()
     (a_round.tree.root / "round.toml").write_text('title = "Autumn"\n')

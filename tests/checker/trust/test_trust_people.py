@@ -96,7 +96,7 @@ def test_nobody_is_asked_to_sign_what_the_own_center_may_not(a_round: TrustRound
         ("example@a.kit.edu", "zoe@b.kit.edu", True),
         ("example@kit.edu", "zoe@tum.edu", False),
         ("example@cs.oxford.ac.uk", "zoe@physics.oxford.ac.uk", True),
-        ("example@oxford.ac.uk", "zoe@cambridge.ac.uk", False),
+        ("example@cs.oxford.ac.uk", "zoe@cs.cambridge.ac.uk", False),
         ("example@lrz.de", "zoe@x.lrz.de", True),
     ],
 )

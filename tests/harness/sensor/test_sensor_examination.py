@@ -17,7 +17,7 @@ from harness.power.sources.simulated import SimulatedSource
 from harness.sensor import command
 from harness.sensor.load import ComputingLoad, SimulatedLoad
 from harness.sensor.recording import Recording, record
-from harness.sensor.stages import STAGES
+from harness.sensor.stages import STAGES, Stage
 from harness.simulation.boards import Boards
 from rules.metrics.sensor.examination import (
     AVERAGE,
@@ -30,6 +30,13 @@ from rules.metrics.sensor.examination import (
 
 BOARD = "SIM-H200-0"
 STARTED_NS = 10_000_037_000_000
+
+
+def test_pulses_begin_once_a_period():
+    pulses = Stage("pulses", duration_s=6.0, period_s=2.0, on_s=0.5).make_pulses(7)
+    assert pulses == [(start + 7, start + 500_000_007) for start in (0, 2 * 10**9, 4 * 10**9)]
+
+
 SHORT_STAGES = [stage for stage in STAGES if not stage.name.startswith("batches")]
 
 

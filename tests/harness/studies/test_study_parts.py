@@ -126,6 +126,7 @@ def test_samples_next_to_a_window_are_kept_after_missed_ticks() -> None:
         read_ns[select_near(read_ns, [(0, 200 * MS), (4_600 * MS, 5_200 * MS)])] // MS
     ).tolist()
     assert kept_ms == [0, 100, 1_200, 4_000, 5_100, 7_000]
+    assert select_near(read_ns, [(6_000 * MS, 9_000 * MS)]).all()
 
 
 def test_samples_cut_by_a_power_cut_are_read_up_to_the_cut(tmp_path: Path) -> None:

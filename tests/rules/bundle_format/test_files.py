@@ -59,14 +59,16 @@ def test_largest_sizes_of_files_on_disk_and_unpacked():
 
 def test_bundle_that_is_not_there_is_a_problem(tmp_path):
     files = read_files(tmp_path / "missing")
-    assert files.problems and not files.contents
+    (problem,) = files.problems
+    assert problem.violation.file == "missing" and not files.contents
+    assert problem.violation.found == "cannot be read: No such file or directory"
 
 
 def test_findings_are_in_the_order_of_names_on_every_file_system(tmp_path, monkeypatch):
-    names = ["a.txt", "b.txt", "c.txt"]
+    names = [f"{letter}.txt" for letter in "abcdefgh"]
     for name in names:
         (tmp_path / name).write_text("x")
     entries = sorted(tmp_path.iterdir(), reverse=True)
     monkeypatch.setattr(Path, "iterdir", lambda path: iter(entries))
-    unlisted = [p.violation.file for p in read_files(tmp_path).problems if p.rule == "I102"]
-    assert unlisted == names
+    *unlisted, rest = (p.violation for p in read_files(tmp_path).problems if p.rule == "I102")
+    assert [v.file for v in unlisted] == names[:5] and rest.found == "3 more such files"
