@@ -62,20 +62,19 @@ def quantities(*keys: str) -> tuple[Quantity, ...]:
 
 def read_cells(columns: Iterable[Column[Record]], record: Record) -> dict[str, Any]:
     """The cells of the columns that have a reader."""
-    return {
-        key: value
-        for column in columns
-        if column.read
-        for key, value in zip(column.keys, _list_values(column, column.read(record)), strict=False)
-    }
+    cells: dict[str, Any] = {}
+    for column in columns:
+        value = column.read(record) if column.read else None
+        if isinstance(value, Estimate | Figure):
+            cells |= zip(column.keys, _list_values(column, value), strict=False)
+        elif column.read:
+            cells[column.key] = value
+    return cells
 
 
-def _list_values(column: Column, value: Any) -> Iterator[Any]:
+def _list_values(column: Column, value: Estimate | Figure) -> Iterator[Any]:
     if isinstance(value, Estimate):
         value = Figure(value.mean, "measured", value.n, value.ci95)
-    if not isinstance(value, Figure):
-        yield value
-        return
     yield value.value
     if column.interval:
         yield from (*(value.ci95 or (None, None)), value.n)

@@ -214,6 +214,8 @@ def round_significant(value: float, digits: int) -> float | int:
 
 def _normalize(value: Value) -> Value:
     """Round a float to `_DIGITS`. NaN and infinity become None."""
+    if value is None:  # Most cells of a wide table.
+        return None
     if isinstance(value, str):
         return escape_invisible(value)
     if not isinstance(value, float):

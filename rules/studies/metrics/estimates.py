@@ -7,6 +7,7 @@ that the checker gets the same interval.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import cast
 
 import numpy as np
@@ -89,13 +90,19 @@ def draw_resamples(groups: NDArray[np.intp]) -> Mask:
     members each sample holds, shape (samples, n). The samples are the same on every machine: they
     use the raw output of PCG64, which NumPy keeps stable.
     """
-    count = np.uint64(int(groups.max()) + 1)
-    raw = np.random.PCG64(_SEED).random_raw(_RESAMPLES * int(count)).astype(np.uint64)
+    return cast(Mask, _draw_groups(int(groups.max()) + 1)[:, groups])
+
+
+@lru_cache(maxsize=1)  # The tables of a setup draw the same groups one after the other.
+def _draw_groups(group_count: int) -> Mask:
+    """Which groups each sample holds, shape (samples, groups)."""
+    count = np.uint64(group_count)
+    raw = np.random.PCG64(_SEED).random_raw(_RESAMPLES * group_count).astype(np.uint64)
     # The upper half of the bits times the count, without its lower half, is below the count.
     drawn = ((raw >> np.uint64(32)) * count) >> np.uint64(32)
-    present = np.zeros((_RESAMPLES, int(count)), dtype=bool)
+    present = np.zeros((_RESAMPLES, group_count), dtype=bool)
     np.put_along_axis(present, drawn.reshape(_RESAMPLES, -1).astype(np.intp), True, axis=1)
-    return cast(Mask, present[:, groups])
+    return present
 
 
 def percentile_interval(values: Floats) -> Interval | None:

@@ -1,7 +1,7 @@
 """Accuracy against energy: the Pareto front, its tables, and the centres of classes."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
@@ -68,10 +68,14 @@ def find_front(
 ) -> tuple[ModelResult, ...]:
     """The models for which no other has at least the accuracy with less energy, or more accuracy
     with the same energy. Sorted by energy; accuracy rises strictly."""
+    return _find_front(_with_accuracy(results, sets))
+
+
+def _find_front(pairs: Iterable[tuple[float, ModelResult]]) -> tuple[ModelResult, ...]:
     front: list[ModelResult] = []
     highest_pct = -math.inf
     for accuracy_pct, result in sorted(
-        _with_accuracy(results, sets), key=lambda pair: (pair[1].best.joules_per_image, -pair[0])
+        pairs, key=lambda pair: (pair[1].best.joules_per_image, -pair[0])
     ):
         if accuracy_pct > highest_pct:
             front.append(result)
@@ -85,13 +89,17 @@ def find_yearly_fronts(
     """The front of the models that were published by the end of each year, by year. Models without
     a year are left out."""
     dated = [
-        (publication.year, result)
+        (publication.year, mean_accuracy_pct(result, sets), result)
         for result in results
         if (publication := find_publication(result.architecture, result.tag, result.size))
     ]
     return {
-        year: find_front([result for published, result in dated if published <= year], sets)
-        for year in sorted({published for published, _ in dated})
+        year: _find_front(
+            (pct, result)
+            for published, pct, result in dated
+            if published <= year and pct is not None
+        )
+        for year in sorted({published for published, _, _ in dated})
     }
 
 
