@@ -91,6 +91,8 @@ def _make_reader(kind: Any, is_validated: bool) -> _Read:
     kinds = [argument for argument in arguments if argument is not NoneType] or [kind]
     if len(kinds) == 1 and NoneType in arguments:
         read_present = _make_reader(kinds[0], is_validated)
+        if read_present is _keep:
+            return _keep  # So lists of thousands of losses are not read one by one.
         return lambda value, pointer: None if value is None else read_present(value, pointer)
     return _keep if is_validated or Any in kinds else _make_scalar_reader(arguments or (kind,))
 
