@@ -8,7 +8,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,7 +89,7 @@ def draw_resamples(groups: NDArray[np.intp]) -> Mask:
     members each sample holds, shape (samples, n). The samples are the same on every machine: they
     use the raw output of PCG64, which NumPy keeps stable.
     """
-    return cast(Mask, _draw_groups(int(groups.max()) + 1)[:, groups])
+    return _draw_groups(int(groups.max()) + 1)[:, groups]
 
 
 @lru_cache(maxsize=1)  # The tables of a setup draw the same groups one after the other.
