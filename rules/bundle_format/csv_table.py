@@ -47,7 +47,6 @@ _MAX_CYCLE = 64
 """`_decode_cycle` looks for at most this many texts in the repeated order."""
 _UNPORTABLE_MARK = re.compile(rb"[ \t](?=[,\n])|(?<=[,\n])[ \t]|0[xX]")
 _QUOTED = re.compile(rb'(?<=[,\n])"(?:[^"\n]|"")*"(?=[,\n])')
-"""A quoted cell."""
 _NEEDS_QUOTES = re.compile(rb'[,"]')
 _UNPORTABLE = {
     b" ": (b" ,", b", ", b" \n", b"\n "),
@@ -227,8 +226,7 @@ def _begin_with_zero(
 ) -> bool:
     """Whether a cell begins with a zero before a digit, or with -0. Successive characters, of shape
     (n,) each; at the end of a text, `first` and `second` may be shorter."""
-    count = len(second)
-    before, first = before[:count], first[:count]
+    before, first = before[: len(second)], first[: len(second)]
     # The difference of unsigned integers wraps, so other characters than digits are above 9.
     zeros = (first == ord("0")) & (second - np.uint8(ord("0")) <= 9)
     zeros |= (first == ord("-")) & (second == ord("0"))

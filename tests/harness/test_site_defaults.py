@@ -21,6 +21,7 @@ from checker.trust_commands.cli import review
 from harness.cli import main
 from harness.doctor import examine
 from harness.power.source import STATE_VARIABLE
+from harness.run.outcome import Outcome
 
 WriteConfig = Callable[[str, str], tuple[Path, Path]]
 RUN = ("run", "resnet50-train", "--smoke", "--simulate", "h200", "--dry-run")
@@ -53,9 +54,9 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
     """The arguments with which commands were called, which then did nothing."""
     recorded: list[tuple[Any, ...]] = []
 
-    def record(*arguments: Any) -> list[str]:
+    def record(*arguments: Any) -> Outcome:
         recorded.append(arguments)
-        return []
+        return Outcome(True)
 
     for name in ("harness.run.command.check", "harness.commands.sign.sign"):
         monkeypatch.setattr(name, record)

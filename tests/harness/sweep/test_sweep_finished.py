@@ -256,7 +256,7 @@ def test_unfinished_run_is_run_again_in_its_directory(
     unfinished(made, tmp_path, replace(made.entries[1], place=7), ".d-run.running")
     again = []
 
-    def resume(directory: Path) -> bool:
+    def resume(directory: Path, is_verbose: bool) -> bool:
         again.append(directory)
         write_bundle(made.make_run_request(made.entries[1]), tmp_path, attempt=2)
         return True
