@@ -35,7 +35,7 @@ def test_bundle_that_records_no_reading_is_not_compared(submissions: Submissions
     del frames.observation["meter"]["reading"]
     frames.node_log = "a power log\n"
     verdict = judge(submissions.add_observation(frames))
-    assert (verdict.status, [f.severity for f in verdict.findings]) == ("pass", [Severity.NOTE])
+    assert (verdict.status, [f.severity for f in verdict.findings]) == ("pass", [Severity.WARNING])
     assert "were not compared with the log" in verdict.findings[0].message
 
 

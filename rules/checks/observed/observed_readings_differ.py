@@ -3,7 +3,7 @@
 ## What it does
 Parses node_log.gz again, as `meter.reading` in observation.json records it: format, map of the
 columns, time zone. Compares readings and what `meter` states with power.csv.gz. Powers may differ
-by 1 mW. A bundle without `meter.reading`, which older versions wrote, is not compared.
+by 1 mW. A bundle without `meter.reading`, which older versions wrote, gets a warning.
 
 ## Why it is bad
 The figures follow from power.csv.gz. Other readings than those of the log are invented.
@@ -46,7 +46,7 @@ def check(bundle: ObservationBundle) -> Iterator[Violation]:
             "no reading",
             "how the log was read",
             "The readings were not compared with the log. bench-submit observe records it now.",
-            Severity.NOTE,
+            Severity.WARNING,
         )
         return
     try:
