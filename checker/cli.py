@@ -21,6 +21,7 @@ from checker.command_line.completion import (
 )
 from checker.formats import FORMATS
 from checker.options import EXPECT_HEAD, KEYRING, LOCAL, RoundPath
+from checker.printable import printable
 from checker.terminal import FAILED, INTERNAL, PARTIAL, collect_garbage_rarely, run_program
 from rules.finding import format_count
 
@@ -81,8 +82,9 @@ def _require_paths(
             from rules.suggestions import suggest  # needed after a typing error only
 
             hint = suggest(str(path), COMMANDS).replace("mean", "mean the command")
-            near = path.parent.iterdir() if os.access(path.parent, os.R_OK) else ()
-            hint = hint or suggest(path.name, (other.name for other in near))
+            is_readable = path.parent.is_dir() and os.access(path.parent, os.R_OK)
+            near = path.parent.iterdir() if is_readable else ()
+            hint = hint or suggest(path.name, (printable(other.name) for other in near))
             raise click.BadParameter(f"there is no path '{path}'{hint}", param=parameter)
     return paths
 

@@ -12,6 +12,7 @@ import click
 from click.core import ParameterSource
 
 from checker.command_line.config import DEFAULT_OUT, FILE_KEYS, ConfigError, read_site_defaults
+from checker.printable import printable
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -91,6 +92,7 @@ PRINCIPAL = click.option(
 
 
 _RUN_ID_BEGINNING = re.compile(r"\.?[0-9]{8}T")
+_WHOLE_RUN_ID = re.compile(r"[0-9]{8}T.*-[0-9a-f]{6}")
 _PLACES_OF_RUNS = (DEFAULT_OUT, "submissions/*/*")
 
 
@@ -121,6 +123,16 @@ def complete_run_id(text: str) -> Path:
     return complete_path(text) if _RUN_ID_BEGINNING.match(Path(text).name) else Path(text)
 
 
+def complete_unfinished_run(text: str) -> Path:
+    """The directory of an unfinished run, `.RUN_ID.running`, from the beginning of the run id;
+    other text as it is."""
+    path = Path(text)
+    if not _RUN_ID_BEGINNING.match(path.name):
+        return path
+    unfinished = complete_path(str(path.with_name(f".{path.name.removeprefix('.')}")))
+    return unfinished if unfinished.exists() else path
+
+
 def complete_path(text: str) -> Path:
     """The directory that begins with `text`, if none has exactly this name; `text` where there is
     none. A run id without a directory is also looked for in results/ and submissions/CENTER/SYSTEM/
@@ -128,15 +140,17 @@ def complete_path(text: str) -> Path:
     path = Path(text)
     if os.path.lexists(path):
         return path
-    begin = f"{glob.escape(path.name)}*"
+    # A whole run id does not stand for a copy whose name goes on, such as RUN.bak.
+    begin = glob.escape(path.name) + ("" if _WHOLE_RUN_ID.fullmatch(path.name) else "*")
     found = _list_directories(path.parent, begin)
     if not found and path.name == str(text) and _RUN_ID_BEGINNING.match(path.name):
         places = (f"{place}/{begin}" for place in _PLACES_OF_RUNS)
         found = [found for place in places for found in _list_directories(Path(), place)]
     if len(found) > 1:
-        listing = ", ".join(p.name for p in found[:3]) + (", …" if len(found) > 3 else "")
+        listing = ", ".join(printable(str(p)) for p in found[:3])
+        listing += ", …" if len(found) > 3 else ""
         raise click.BadParameter(
-            f"{text}: {len(found)} names begin so: {listing}; write more letters"
+            f"{text}: {len(found)} names begin so: {listing}; write more letters or the directory"
         )
     return found[0] if found else path
 
@@ -162,7 +176,9 @@ def drop_unit(text: str, unit: str) -> str:
         size = sizes.get(number[2].lower())
         return number[0] if size is None else f"{float(number[1]) * size:.10g}"
 
-    return re.sub(r"([0-9.]*[0-9]) ?([A-Za-z]+)", convert, text)
+    # Whole numbers of a list or range only: what else has letters is left to the option's parser.
+    number = r"(?<![\w.])([0-9]+(?:\.[0-9]*)?|\.[0-9]+) ?([A-Za-z]+)(?![\w.])"
+    return re.sub(number, convert, text)
 
 
 def parse_percent(

@@ -15,7 +15,7 @@ import click
 
 from checker.command_line.completion import SHELLS, format_script
 from checker.command_line.help import SectionedCommand, SectionedGroup
-from checker.options import KEY, PRINCIPAL, BundlePath, complete_path, parse_percent
+from checker.options import KEY, PRINCIPAL, BundlePath, complete_unfinished_run, parse_percent
 from checker.terminal import colour_mode, run_program
 from harness import __version__
 from harness.cli_options import (
@@ -120,7 +120,7 @@ def run(
             options["sweep"] = parse_label(sweep_label)
         if resume is not None:
             refuse_other_options(context)
-            end(command.resume(complete_path(str(resume)), options["is_verbose"]))
+            end(command.resume(complete_unfinished_run(str(resume)), options["is_verbose"]))
         elif workload is not None and dry_run:
             end(command.check(make_request(workload, options), out))
         elif workload is not None and target_percent is not None:

@@ -135,7 +135,8 @@ EPOCH_SECONDS = click.option(
     "--epoch-seconds",
     "epoch_s",
     type=_Duration(0.1, 3600),
-    help="length of an epoch in s; standing closed needs 30 or more, a control run 10",
+    help="length of an epoch in s; standing closed needs 30 or more, a control run or training "
+    "to a target 10",
 )
 GPUS = click.option(
     "--gpus",

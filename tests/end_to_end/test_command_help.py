@@ -12,7 +12,13 @@ from conftest import Submissions, copy_evidence
 from support.bundles import make_other_run, rederive
 from support.rounds.verdicts import run_bench_check
 
-from checker.options import BundlePath, RoundPath
+from checker.options import (
+    BundlePath,
+    RoundPath,
+    complete_path,
+    complete_unfinished_run,
+    drop_unit,
+)
 from harness.cli import SECTIONS, main
 from harness.cli_options import RUN_SECTIONS
 
@@ -145,10 +151,32 @@ def test_beginning_of_a_run_id_names_its_bundle(tmp_path: Path) -> None:
     bundle = BundlePath()
     assert bundle.convert(str(tmp_path / "20261121"), None, None) == tmp_path / "20261121T1-c"
     assert bundle.convert(str(tmp_path / "20261120T2-b"), None, None) == tmp_path / "20261120T2-b"
-    with pytest.raises(click.BadParameter, match="2 names begin so: 20261120T1-a, 20261120T2-b"):
+    with pytest.raises(
+        click.BadParameter, match=r"2 names begin so: .*/20261120T1-a, .*/20261120T2-b"
+    ):
         bundle.convert(str(tmp_path / "20261120"), None, None)
     with pytest.raises(click.BadParameter, match="does not exist"):
         bundle.convert(str(tmp_path / "2027"), None, None)
+
+
+def test_whole_run_id_names_no_copy_and_an_unfinished_run_is_hidden(tmp_path: Path) -> None:
+    for name in ("20261120T1-a-0123ab.bak", "20261121T1-done", ".20261121T2-a.running"):
+        (tmp_path / name).mkdir()
+    whole = tmp_path / "20261120T1-a-0123ab"
+    assert complete_path(str(whole)) == whole
+    unfinished = tmp_path / ".20261121T2-a.running"
+    assert complete_unfinished_run(str(tmp_path / "20261121T")) == unfinished
+    assert complete_unfinished_run(str(unfinished)) == unfinished
+    assert complete_unfinished_run(str(tmp_path / "2026")) == tmp_path / "2026"
+
+
+@pytest.mark.parametrize(
+    "text", ["1min5s", "200..700W", "1_000W", "1e0min", "0.3kW50W", "1.2.3GHz"]
+)
+def test_text_that_is_no_number_with_a_unit_is_left_as_it_is(text: str) -> None:
+    unit = {"s": "s", "n": "s", "W": "W", "z": "MHz"}[text[-1]]
+    assert drop_unit(text, unit) == text
+    assert drop_unit("0.3kW,500 W:.7 kW", "W") == "300,500:700"
 
 
 def test_paths_of_rounds_complete_run_ids_only(
