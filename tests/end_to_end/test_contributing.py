@@ -81,8 +81,8 @@ def test_a_rule_that_misses_its_mutation_fails_the_check(tmp_path: Path) -> None
     copy_project(tmp_path)
     path = tmp_path / "rules/checks/protocol/epoch_too_short.py"
     text = path.read_text(encoding="utf-8")
-    assert "else protocol.min_epoch_s" in text
-    path.write_text(text.replace("else protocol.min_epoch_s", "else 0.0"), encoding="utf-8")
+    assert "if length_s < minimum_s" in text
+    path.write_text(text.replace("if length_s < minimum_s", "if length_s < 0.0"), encoding="utf-8")
     process = subprocess.run(
         ["make", "check-rule", "NAME=epoch-too-short"],
         cwd=tmp_path,
