@@ -190,10 +190,10 @@ def test_a_run_is_taken_up_from_inside_its_directory(tmp_path, monkeypatch):
 
 
 def test_a_run_is_taken_up_by_the_beginning_of_its_name_and_with_details(tmp_path, monkeypatch):
-    left_behind(tmp_path)
+    left_behind(tmp_path).rename(tmp_path / ".20261130T101500Z-resnet50-train-0a1b2c.running")
     plans = []
     monkeypatch.setattr(command, "carry_out", lambda plan, _: plans.append(plan) or Outcome(True))
-    arguments = ["run", "--resume", str(tmp_path / ".le"), "--verbose"]
+    arguments = ["run", "--resume", str(tmp_path / "20261130T10"), "--verbose"]
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 0 and [plan.is_verbose for plan in plans] == [True], result.output
 
