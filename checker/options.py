@@ -93,7 +93,6 @@ PRINCIPAL = click.option(
 
 _RUN_ID_BEGINNING = re.compile(r"\.?[0-9]{8}T")
 _WHOLE_RUN_ID = re.compile(r"[0-9]{8}T.*-[0-9a-f]{6}")
-_PLACES_OF_RUNS = (DEFAULT_OUT, "submissions/*/*")
 
 
 class BundlePath(click.Path):
@@ -135,8 +134,8 @@ def complete_unfinished_run(text: str) -> Path:
 
 def complete_path(text: str) -> Path:
     """The directory that begins with `text`, if none has exactly this name; `text` where there is
-    none. A run id without a directory is also looked for in results/ and submissions/CENTER/SYSTEM/
-    here. Raises BadParameter where several names begin so."""
+    none. A run id without a directory is also looked for where runs go without --out, and in
+    submissions/CENTER/SYSTEM/ here. Raises BadParameter where several names begin so."""
     path = Path(text)
     if os.path.lexists(path):
         return path
@@ -144,8 +143,8 @@ def complete_path(text: str) -> Path:
     begin = glob.escape(path.name) + ("" if _WHOLE_RUN_ID.fullmatch(path.name) else "*")
     found = _list_directories(path.parent, begin)
     if not found and path.name == str(text) and _RUN_ID_BEGINNING.match(path.name):
-        places = (f"{place}/{begin}" for place in _PLACES_OF_RUNS)
-        found = [found for place in places for found in _list_directories(Path(), place)]
+        found = _list_directories(_find_out(), begin)
+        found += _list_directories(Path("submissions"), f"*/*/{begin}")
     if len(found) > 1:
         listing = ", ".join(printable(str(p)) for p in found[:3])
         listing += ", …" if len(found) > 3 else ""
@@ -153,6 +152,14 @@ def complete_path(text: str) -> Path:
             f"{text}: {len(found)} names begin so: {listing}; write more letters or the directory"
         )
     return found[0] if found else path
+
+
+def _find_out() -> Path:
+    """Where runs go without --out. What is wrong with a file of defaults, `run` says."""
+    with contextlib.suppress(ConfigError):
+        if out := read_site_defaults().out:
+            return Path(out.text)
+    return DEFAULT_OUT
 
 
 def _list_directories(parent: Path, pattern: str) -> list[Path]:

@@ -59,6 +59,17 @@ def check_workload(context: click.Context, option: click.Parameter, name: str) -
     return name
 
 
+def _describe_missing(round_path: Path, workload: str, rejected_count: int) -> str:
+    missing = f"{round_path}: no sweep of {workload} over power caps"
+    if rejected_count:
+        return (
+            f"{missing} among the bundles that pass the check; {rejected_count} fail it: "
+            f"bench-check {round_path} says why, and --local reads your own runs before you sign "
+            "them"
+        )
+    return f"{missing}; make one with bench-submit sweep {workload} (docs/sweep.md)"
+
+
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("round_path", metavar="ROUND", type=click.Path(exists=True, path_type=Path))
 @click.option(
@@ -160,10 +171,7 @@ def advise(
         show_step("")
     subjects = list_subjects(collected, workload, basis, beside_w)
     if not subjects:
-        raise click.ClickException(
-            f"{round_path}: no sweep of {workload} over power caps; make one with bench-submit "
-            f"sweep {workload} (docs/sweep.md)"
-        )
+        raise click.ClickException(_describe_missing(round_path, workload, len(collected.rejected)))
     wishes = Wishes(allowed_loss_percent, rack_w, redundancy_percent or 0.0, basis, price_per_kwh)
     advices = [advise(subject, wishes) for subject in subjects]
     if as_json:

@@ -12,6 +12,7 @@ from conftest import Submissions, copy_evidence
 from support.bundles import make_other_run, rederive
 from support.rounds.verdicts import run_bench_check
 
+from checker.command_line.config import SITE_VARIABLE
 from checker.options import (
     BundlePath,
     RoundPath,
@@ -190,5 +191,11 @@ def test_paths_of_rounds_complete_run_ids_only(
         assert RoundPath().convert(text, None, None) == bundle
     with pytest.raises(click.BadParameter, match="does not exist"):
         RoundPath().convert("submissions/cent", None, None)
+    run = tmp_path / "runs/20261122T1-d"
+    run.mkdir(parents=True)
+    site_file = tmp_path / "config.toml"
+    site_file.write_text(f'out = "{run.parent}"')
+    monkeypatch.setenv(SITE_VARIABLE, str(site_file))
+    assert RoundPath().convert("20261122T", None, None) == run
     result = run_bench_check("submisions")
     assert result.exit_code == 2 and "did you mean submissions?" in result.output

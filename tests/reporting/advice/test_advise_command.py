@@ -333,6 +333,16 @@ def test_a_round_without_a_sweep_says_how_to_make_one(submissions: Submissions) 
     assert "no sweep of resnet50-train over power caps; make one with" in result.output
 
 
+def test_a_round_whose_bundles_fail_the_check_says_how_to_look_at_them(
+    submissions: Submissions,
+) -> None:
+    (submissions.add() / "result.json").write_text("{}")
+    result = invoke(submissions.root)
+    assert result.exit_code == 1
+    assert "among the bundles that pass the check; 1 fail it: bench-check" in result.output
+    assert "--local reads your own runs" in result.output
+
+
 def test_bundles_that_fail_the_check_are_left_out(submissions: Submissions) -> None:
     add_runs(submissions)
     broken = submissions.add(make_run_at_cap(650, 0.97), "20260101T000000Z-broken")
