@@ -1,10 +1,13 @@
 """The checks of a plan that do not prevent its run."""
 
+import math
 from collections.abc import Iterator
 
 from harness.checks import Check, check_code, check_container, check_power_state, check_signing
 from harness.run.plan import Plan
 from rules.boards import find_board
+from rules.metrics.node.figures import MIN_READINGS_RUN
+from rules.protocol import CURRENT
 
 
 def check_plan(plan: Plan) -> Iterator[Check]:
@@ -43,4 +46,23 @@ def check_plan(plan: Plan) -> Iterator[Check]:
         else Check("board", True, f"{name}: the rule book has its data sheet")
     )
     yield from check_power_state(name, plan.state)
+    yield from _check_readings(plan)
     yield check_signing()
+
+
+def _check_readings(plan: Plan) -> Iterator[Check]:
+    """Yield the node meters that are read too rarely for figures of nodes."""
+    scored_epochs = plan.epochs - CURRENT.discarded_epochs
+    for meter in plan.node_meters:
+        interval_s = meter.interval_ms / 1e3
+        count = int(scored_epochs * plan.configuration.epoch_s / interval_s)
+        if meter.covers_nodes and meter.of_record is not False and count < MIN_READINGS_RUN:
+            # One reading more than needed, because an epoch may end early.
+            epoch_s = math.ceil((MIN_READINGS_RUN + 1) * interval_s / scored_epochs * 2) / 2
+            yield Check(
+                "readings of nodes",
+                None,
+                f"the scored epochs hold {count} readings of meter {meter.id}, and figures of "
+                f"nodes need {MIN_READINGS_RUN} (N119)",
+                f"give --epoch-seconds {epoch_s:g} or more",
+            )

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
+from support.harness.node_power import METER
 from support.harness.session_runs import TESTS, carry_out, change_plan, find_bundles, make_test_plan
 
 from harness import checks
@@ -246,6 +247,22 @@ def test_a_checkout_with_changes_is_told_of_before_the_run(
         )
         == has_warning
     )
+
+
+@pytest.mark.parametrize(
+    ("interval_ms", "scope", "advice"),
+    [
+        (1000, "node", "give --epoch-seconds 3.5 or more"),
+        (50, "node", None),
+        (1000, "cpu", None),
+    ],
+)
+def test_node_meter_with_too_few_readings_is_told_of_before_the_run(interval_ms, scope, advice):
+    meter = METER | {"interval_ms": interval_ms, "scope": scope}
+    plan = make_test_plan(epoch_s=1.5)
+    checks = check_plan(replace(plan, system={**plan.system, "meters": [meter]}))
+    found = [check.advice for check in checks if check.name == "readings of nodes"]
+    assert found == ([advice] if advice else [])
 
 
 @pytest.mark.parametrize(("node", "judged"), [(0, 1), (1, 0)])
