@@ -134,10 +134,11 @@ def judge_bundles(roots: Mapping[Path, Path], options: JudgeOptions) -> list[Jud
 def _judge_group(group: Sequence[_OpenBundle], options: JudgeOptions) -> dict[Path, JudgedBundle]:
     """Run each rule on all bundles of the group before the next rule. The processor then keeps the
     code of the rule in its caches: this takes 6 % less CPU time than bundle by bundle."""
-    for rule in rules_by_id().values():
+    judged_anew = [item for item in group if item.rules]
+    for rule in rules_by_id().values() if judged_anew else ():
         if not isinstance(rule, FormRule | BundleRule | StudyRule | ObservationRule):
             continue
-        for item in group:
+        for item in judged_anew:
             if rule.id in item.rules:
                 item.findings += _run_rule(rule, item.bundle)
     return {

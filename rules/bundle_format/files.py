@@ -104,7 +104,7 @@ def read_files(directory: Path, skipped: Container[str] = ()) -> Files:
             )
         if not stat.S_ISDIR(mode):
             raise _refuse_kind(directory.name, mode, "a directory")
-        names = [entry.name for entry in directory.iterdir()]
+        names = os.listdir(directory)  # noqa: PTH208 - without a Path of each name
     except Refused as refusal:
         files.problems += refusal.problems
         return files
