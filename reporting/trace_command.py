@@ -88,7 +88,8 @@ def _collect_run(path: Path, keyring: Path | None, local: bool) -> "ResultRow":
     rows = [row for row in collected.rows if row.provenance]
     if collected.rejected or collected.withdrawn:
         raise click.ClickException(
-            f"{path}: the bundle fails the check or is withdrawn; bench-check {path} has the reason"
+            f"{path}: the bundle fails the check or is withdrawn; bench-check {path} has the "
+            "reason, and --local draws your own run before you sign it"
         )
     if len(rows) != 1:
         raise click.ClickException(

@@ -197,6 +197,7 @@ def test_a_bundle_that_fails_the_check_is_not_drawn(
     result = invoke(bundle, "-o", tmp_path / "out")
     assert result.exit_code == 1 and not (tmp_path / "out").exists()
     assert "fails the check or is withdrawn; bench-check" in result.output
+    assert "--local draws your own run" in result.output
 
 
 def test_an_unwritable_directory_is_named(submissions: Submissions, tmp_path: Path) -> None:
