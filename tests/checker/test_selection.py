@@ -187,7 +187,7 @@ def test_baseline_is_written_over_a_baseline_alone(
         3,
         f"Error: {missing}: cannot be written: No such file or directory\n",
     )
-    baseline = tmp_path / "known.txt"
+    baseline = submissions.root / "known.txt"
     baseline.touch()
     for _ in range(2):
         assert run_bench_check(submissions.root, "--write-baseline", baseline).exit_code == 1

@@ -7,6 +7,7 @@ import json
 from dataclasses import astuple, replace
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from support.rules.round_runs import list_reported_runs, make_other_summary, mak
 
 from rules.bundle import Bundle
 from rules.checks.across.losses_contradict_seed import have_equal_origin
+from rules.checks.throughput import beyond_known_results
 from rules.known_results import (
     KNOWN_CAP_W,
     KNOWN_RESULTS,
@@ -203,6 +205,20 @@ def test_work_is_compared_per_time_and_at_the_known_cap_per_cycle(
     evidence.samples["sm_mhz"] *= clock
     declare_cap(evidence, cap_w)
     assert list_reporting_rules(evidence, "T123") == ({"T123"} if is_reported else set())
+
+
+def test_boards_of_a_run_are_compared_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(beyond_known_results, "find_best_result", lambda id, _: asked.append(id))
+    declaration = SimpleNamespace(size="full", workload="resnet50-train")
+    bundle = SimpleNamespace(
+        figures=1,
+        declaration=declaration,
+        accelerator_ranks="hgfedcba",
+        real_board_of=lambda uuid: SimpleNamespace(id=uuid),
+        standing="open",
+    )
+    assert not list(beyond_known_results.RULE.run(bundle)) and asked == list("abcdefgh")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -574,6 +590,9 @@ def test_losses_that_do_not_change_agree_with_none() -> None:
 def test_equal_losses_need_equal_seeds_and_boards() -> None:
     run = make_summary("a", 700)
     assert len(run.epoch_losses) == 10
+    evidence = copy_evidence()
+    evidence.result["epochs"][-1]["loss"] = np.inf
+    assert make_summary("a", 700, evidence).epoch_losses == run.epoch_losses[:9]
     copied = make_repeat("b", epoch_losses=run.epoch_losses)
     assert list_reported_runs("X117", run, copied) == ["a", "b"]
     assert list_reported_runs("X117", run, replace(copied, boards=run.boards)) == []

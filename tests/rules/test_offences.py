@@ -3,7 +3,6 @@ show."""
 
 import time
 from pathlib import Path
-from statistics import fmean
 
 import numpy as np
 import pytest
@@ -26,7 +25,6 @@ from rules.testing.cases.throughput import throughput_above_bandwidth as bandwid
 from rules.testing.frames import EvidenceFrames, read_frames
 from rules.testing.mutations import (
     add_twin,
-    get_protocol,
     lock_sm_clock,
     scale_readings,
     select_every,
@@ -67,12 +65,17 @@ def test_every_part_of_every_headline_is_recomputed(figure: str, part: str, rule
 def test_single_reading_may_exceed_the_limit_of_the_mean() -> None:
     evidence = copy_evidence()
     reading = evidence.samples.index[select_every(150, select_load(evidence))][0]
-    share = (
-        get_protocol(evidence).transient_tolerance,
-        get_protocol(evidence).board_power_tolerance,
-    )
-    evidence.samples.loc[reading, "power_mw"] = round(fmean(share) * get_max_power_mw(evidence))
-    assert share[0] > share[1] and not find_violations("W106", evidence)
+    for column, share in (("power_mw", 1.5), ("power_avg_mw", 1.05)):
+        for more, found in ((-0.01, 0), (0.01, 1)):
+            evidence = copy_evidence()
+            evidence.samples.loc[reading, column] = (share + more) * get_max_power_mw(evidence)
+            assert len(find_violations("W106", evidence)) == found
+
+
+def test_long_version_of_torch_is_shown_in_part() -> None:
+    evidence = copy_evidence()
+    evidence.environment["packages"]["torch"] = "2.11.0+cpu" + 300 * "0"
+    assert [len(violation.found) for violation in find_violations("M111", evidence)] == [200]
 
 
 def test_energy_of_a_counter_that_stands_still_is_not_compared() -> None:

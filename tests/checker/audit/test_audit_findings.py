@@ -26,7 +26,10 @@ from support.audit_samples import (
 
 from checker.audit.audit import audit
 from rules.audit.grades import Grade
+from rules.checks.foreign.readings_missing import RULE as F109
 from rules.finding import Severity
+from rules.testing.cases.foreign import readings_missing
+from rules.testing.rows import make_good_row
 
 Tamper = Callable[[Path], None]
 
@@ -307,6 +310,11 @@ def test_warning_leaves_the_grade(fault: str, tmp_path: Path) -> None:
     assert {f.rule for j in result.rows for f in j.findings} == expected
 
 
+def test_failed_readings_are_counted() -> None:
+    row = readings_missing.one_failed_reading_of_many(make_good_row())
+    assert [v.found for v in F109.run(row)] == ["board 0: 1 reading of 0 W"]
+
+
 def test_shifted_clock_gives_the_energy_of_the_window(tmp_path: Path) -> None:
     write_training(tmp_path, shift_s=-7200)
     (item,) = audit([tmp_path]).rows
@@ -314,6 +322,12 @@ def test_shifted_clock_gives_the_energy_of_the_window(tmp_path: Path) -> None:
 
 
 def test_log_of_another_day_gives_no_energy(tmp_path: Path) -> None:
+    write_inference(tmp_path / "inference")
+    log = tmp_path / "inference" / "spl.txt"
+    log.write_text(log.read_text().replace("-2026 ", "-2025 "))
+    (item,) = audit([tmp_path / "inference"]).rows
+    assert item.row.missing[:2] == ("readings in the window", "idle power")
+    tmp_path /= "training"
     write_training(tmp_path, shift_s=-100_000)
     (item,) = audit([tmp_path]).rows
     assert item.row.energy_j is None and item.grade == Grade.CONTRADICTED

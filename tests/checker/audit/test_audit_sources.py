@@ -88,6 +88,8 @@ def test_sample_gets_its_grade_and_figures(source: str, tmp_path: Path) -> None:
     assert (per_item and per_item.value) == pytest.approx(expected.joules_per_item)
     assert row.mean_power_w == pytest.approx(expected.mean_power_w)
     assert row.missing
+    for check in row.checks:
+        assert check.computed == pytest.approx(check.stated, rel=1e-9)
 
 
 def test_recomputed_energy_has_an_interval(tmp_path: Path) -> None:

@@ -57,11 +57,11 @@ def test_units_of_the_kernel_are_known(tmp_path, unit, cells):
 
 @pytest.mark.parametrize("unit", ["uJ", "µJ"])
 def test_counter_of_energy_alone_gives_the_power_between_its_readings(tmp_path, unit):
-    rows = ["timestamp,energy"] + [f"{START_S + i},{300_000_000 * i}" for i in range(5)]
+    rows = ["timestamp,energy"] + [f"{START_S + 2 * i},{600_000_000 * i}" for i in range(5)]
     csv_map = f'interval = "instant"\n[time]\n{UNIX}\n[energy]\ncolumn = "energy"\nunit = "{unit}"'
     log = read_lines(tmp_path, rows, csv_map)
     assert log.series[0].power_w.tolist() == [300.0] * 4
-    assert summarise(log).total.energy_j == 900
+    assert summarise(log).total.energy_j == 1800
 
 
 def test_unit_of_the_header_is_that_of_a_map_without_unit(tmp_path):

@@ -1,5 +1,6 @@
 """Logs of several feeds: declared, they are kept apart and added; undeclared, they are refused."""
 
+import re
 from itertools import pairwise
 
 import pytest
@@ -222,6 +223,10 @@ def test_analysers_in_one_line_are_feeds(tmp_path):
     log = read_lines(tmp_path, lines)
     assert log.feeds == ["Analyzer1", "Analyzer2"] and list_kinds(log) == []
     assert summarise(log).total.mean_w == pytest.approx(1010.5)
+    first, channels = "(Analyzer2,Time,[^,]*),.*", r"\1,Watts,300,Ch1,Watts,100,Ch2,Watts,200"
+    lines = [re.sub(first, channels, make_analyzers(i, 500, 300, 800)) for i in range(9)]
+    log = read_lines(tmp_path, lines)
+    assert log.feeds == ["Analyzer1", "Analyzer2 Ch1", "Analyzer2 Ch2"] and len(log) == 18
 
 
 def test_line_whose_total_is_not_that_of_its_analysers_is_torn(tmp_path):

@@ -124,6 +124,8 @@ def test_figure_that_an_epoch_lacks_is_no_headline() -> None:
     assert (headline.joules_per_item, headline.mfu, headline.energy_j_counter) == (None,) * 3
     still = [replace(epoch, mean_power_w_per_accelerator=0.0) for epoch in make_epochs()]
     assert compute_headline(still).items_per_joule is None
+    frugal = [replace(epoch, mean_power_w_per_accelerator=1e-3) for epoch in make_epochs()]
+    assert compute_headline(frugal).items_per_joule is not None
 
 
 @pytest.mark.parametrize("version", ["1.0.0", "1.4.0"])

@@ -134,6 +134,20 @@ HARMLESS = (points_in_reverse, unknown_board)
 """The order of rows means nothing, and another board only changes the name of the setup."""
 
 
+@pytest.mark.parametrize(
+    ("name", "of_method", "eased"),
+    [("max_batch", 8192, 8191), ("early_stop_sizes", 3, 2), ("early_stop_share", 0.03, 0.029)],
+)
+def test_settings_are_eased_below_those_of_the_method(
+    name: str, of_method: float, eased: float
+) -> None:
+    study = copy_study()
+    study.study["settings"][name] = of_method
+    assert "Y128" not in {finding.rule for finding in list_findings(study)}
+    study.study["settings"][name] = eased
+    assert "Y128" in {finding.rule for finding in list_findings(study)}
+
+
 @pytest.mark.parametrize("spoil", NONSENSE, ids=lambda spoil: spoil.__name__)
 def test_no_rule_breaks_on_a_study_of_right_form(spoil: Callable[[StudyFrames], None]) -> None:
     study = copy_study()
