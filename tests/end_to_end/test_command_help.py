@@ -12,13 +12,7 @@ from conftest import Submissions, copy_evidence
 from support.bundles import make_other_run, rederive
 from support.rounds.verdicts import run_bench_check
 
-from checker.options import (
-    BundlePath,
-    RoundPath,
-    complete_path,
-    complete_unfinished_run,
-    drop_unit,
-)
+from checker.options import BundlePath, RoundPath, complete_path, complete_unfinished_run, drop_unit
 from harness.cli import SECTIONS, main
 from harness.cli_options import RUN_SECTIONS
 

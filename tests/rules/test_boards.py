@@ -167,44 +167,26 @@ def test_memory_tells_boards_of_one_name_apart() -> None:
     assert other is not None and other.id == "H100 94GB HBM2e"
 
 
+NAMES = """
+NVIDIA GH200 120GB: GH200, NVIDIA GH200 144G HBM3e: GH200 144GB,
+NVIDIA A100-SXM-64GB: A100 64GB, A100-SXM4-40GB: A100 40GB, A100-SXM-80GB: A100,
+NVIDIA H100: H100 94GB HBM2e, H100: H100, NVIDIA A40: A40, NVIDIA L40S: L40S,
+NVIDIA RTX PRO 6000 Blackwell Server Edition: RTX PRO 6000 Server,
+NVIDIA RTX PRO 6000 Blackwell Workstation Edition: RTX PRO 6000 Workstation,
+Tesla V100-SXM2-16GB: V100 16GB, Tesla V100-DGXS-32GB: V100 DGXS 32GB,
+Tesla P100-SXM2-16GB: P100, Tesla P100-PCIE-16GB: P100 PCIe 16GB,
+Tesla P100-PCIE-12GB: P100 PCIe 12GB, NVIDIA A800-SXM4-80GB: A800,
+NVIDIA A800 80GB PCIe: A800 PCIe, NVIDIA A30: A30, NVIDIA A10: A10, NVIDIA H20: H20,
+NVIDIA H800: H800, NVIDIA L4: L4, NVIDIA L40: L40, NVIDIA B300 SXM6 AC: B300,
+NVIDIA RTX A6000: RTX A6000, NVIDIA RTX 6000 Ada Generation: RTX 6000 Ada,
+GeForce RTX 3090: RTX 3090, NVIDIA GeForce RTX 4090: RTX 4090,
+NVIDIA GeForce RTX 5090: RTX 5090, AMD Instinct MI100: MI100, AMD Instinct MI210: MI210,
+AMD Instinct MI250X: MI250X die, AMD Instinct MI250X / MI250: MI250X die
+"""
+
+
 @pytest.mark.parametrize(
-    ("name", "id"),
-    [
-        ("NVIDIA GH200 120GB", "GH200"),
-        ("NVIDIA GH200 144G HBM3e", "GH200 144GB"),
-        ("NVIDIA A100-SXM-64GB", "A100 64GB"),
-        ("A100-SXM4-40GB", "A100 40GB"),
-        ("A100-SXM-80GB", "A100"),
-        ("NVIDIA H100", "H100 94GB HBM2e"),
-        ("H100", "H100"),
-        ("NVIDIA A40", "A40"),
-        ("NVIDIA L40S", "L40S"),
-        ("NVIDIA RTX PRO 6000 Blackwell Server Edition", "RTX PRO 6000 Server"),
-        ("NVIDIA RTX PRO 6000 Blackwell Workstation Edition", "RTX PRO 6000 Workstation"),
-        ("Tesla V100-SXM2-16GB", "V100 16GB"),
-        ("Tesla V100-DGXS-32GB", "V100 DGXS 32GB"),
-        ("Tesla P100-SXM2-16GB", "P100"),
-        ("Tesla P100-PCIE-16GB", "P100 PCIe 16GB"),
-        ("Tesla P100-PCIE-12GB", "P100 PCIe 12GB"),
-        ("NVIDIA A800-SXM4-80GB", "A800"),
-        ("NVIDIA A800 80GB PCIe", "A800 PCIe"),
-        ("NVIDIA A30", "A30"),
-        ("NVIDIA A10", "A10"),
-        ("NVIDIA H20", "H20"),
-        ("NVIDIA H800", "H800"),
-        ("NVIDIA L4", "L4"),
-        ("NVIDIA L40", "L40"),
-        ("NVIDIA B300 SXM6 AC", "B300"),
-        ("NVIDIA RTX A6000", "RTX A6000"),
-        ("NVIDIA RTX 6000 Ada Generation", "RTX 6000 Ada"),
-        ("GeForce RTX 3090", "RTX 3090"),
-        ("NVIDIA GeForce RTX 4090", "RTX 4090"),
-        ("NVIDIA GeForce RTX 5090", "RTX 5090"),
-        ("AMD Instinct MI100", "MI100"),
-        ("AMD Instinct MI210", "MI210"),
-        ("AMD Instinct MI250X", "MI250X die"),
-        ("AMD Instinct MI250X / MI250", "MI250X die"),
-    ],
+    ("name", "id"), [pair.split(": ") for pair in re.split(r",\s", NAMES.strip())]
 )
 def test_boards_are_known_by_the_names_of_their_drivers(name: str, id: str) -> None:
     board = find_board(name)

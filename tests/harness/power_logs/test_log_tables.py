@@ -42,16 +42,10 @@ def test_mark_of_no_value_is_no_reading(tmp_path, cell):
     assert list_kinds(log) == [("no-value", 4)] and len(log) == 4
 
 
-@pytest.mark.parametrize(
-    ("unit", "cells"),
-    [
-        ("uW", ["300000000", "301000000", "302000000"]),
-        ("µW", ["300000000", "301000000", "302000000"]),
-        ("mW", ["300000", "301000", "302000"]),
-    ],
-)
-def test_units_of_the_kernel_are_known(tmp_path, unit, cells):
+@pytest.mark.parametrize(("unit", "factor"), [("uW", 10**6), ("µW", 10**6), ("mW", 1000)])
+def test_units_of_the_kernel_are_known(tmp_path, unit, factor):
     csv_map = make_map(UNIX, f'column = "power_w"\nunit = "{unit}"')
+    cells = [str(power_w * factor) for power_w in (300, 301, 302)]
     assert summarise(read_lines(tmp_path, rows_with(cells), csv_map)).total.mean_w == 301
 
 
