@@ -198,11 +198,14 @@ def chromium() -> str:
     return find_chromium("chromium-headless-shell", *CHROMIUM)
 
 
+NO_LINES = copy.copy(terminal._LINES)
+
+
 @pytest.fixture(autouse=True)
 def no_step_begun() -> None:
     """Forget the steps of an earlier test of this process. Half a minute later, the next step would
     be printed as a line."""
-    terminal._LINES.last_s = None
+    terminal._LINES = copy.copy(NO_LINES)
 
 
 @pytest.fixture(scope="session", autouse=True)

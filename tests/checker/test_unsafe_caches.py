@@ -14,6 +14,7 @@ from support.rounds.verdict_cache import alter_entry, drop_findings
 from support.rounds.verdict_cache import cache as cache
 from support.rounds.verdicts import add_altered_bundle, run_bench_check
 
+from checker.command_line.user_cache import remove_old
 from checker.engine import judge_all
 from checker.judging.judgement import decode_judgement
 from checker.judging.verdict_cache import VerdictCache, open_cache
@@ -141,6 +142,13 @@ def test_a_place_that_cannot_be_written_means_no_cache(
     for _ in range(2):
         result = run_bench_check(submissions.root)
         assert (result.exit_code, result.stderr) == (0, "")
+
+
+def test_an_old_entry_that_cannot_be_removed_is_left(tmp_path: Path) -> None:
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache" / "old").symlink_to(tmp_path, target_is_directory=True)
+    remove_old(tmp_path / "cache", kept=0)
+    assert tmp_path.exists()
 
 
 def test_without_a_home_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

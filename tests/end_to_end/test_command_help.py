@@ -13,13 +13,7 @@ from support.bundles import make_other_run, rederive
 from support.rounds.verdicts import run_bench_check
 
 from checker.command_line.config import SITE_VARIABLE
-from checker.options import (
-    BundlePath,
-    RoundPath,
-    complete_path,
-    complete_unfinished_run,
-    drop_unit,
-)
+from checker.options import BundlePath, RoundPath, complete_path, complete_unfinished_run, drop_unit
 from harness.cli import SECTIONS, main
 from harness.cli_options import RUN_SECTIONS
 
@@ -40,7 +34,7 @@ def test_commands_stand_in_the_order_of_use_with_whole_sentences() -> None:
     text = read_help()
     assert list_headings(text) == ["Options", *SECTIONS]
     assert "..." not in text.partition("Look:")[2]
-    shown = re.findall(r"^  ([a-z]\S*)  ", text.partition("Look:")[2], re.M)
+    shown = re.findall(r"^  ([a-z]\S*)  +[A-Z]", text.partition("Look:")[2], re.M)
     assert shown == [name for names in SECTIONS.values() for name in names]
     assert sorted(shown) == sorted(main.commands)
 

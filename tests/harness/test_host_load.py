@@ -48,6 +48,11 @@ def install_stress_ng(directory: Path, monkeypatch: pytest.MonkeyPatch, script: 
     monkeypatch.setenv("PATH", f"{directory}:{os.environ['PATH']}")
 
 
+def test_without_affinity_every_core_of_the_machine_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "sched_getaffinity")
+    assert count_cores() == os.cpu_count()
+
+
 def test_without_stress_ng_every_core_multiplies_until_the_end(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

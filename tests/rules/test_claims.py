@@ -7,6 +7,8 @@ import json
 from dataclasses import astuple, replace
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,6 +20,7 @@ from support.rules.round_runs import list_reported_runs, make_other_summary, mak
 
 from rules.bundle import Bundle
 from rules.checks.across.losses_contradict_seed import have_equal_origin
+from rules.checks.throughput import beyond_known_results
 from rules.known_results import (
     KNOWN_CAP_W,
     KNOWN_RESULTS,
@@ -52,6 +55,11 @@ DRIFTING_RUNS = (*COOLING_RUNS, *WARMING_RUNS, *LEARNING_RUNS, "19cf8c")
 tokens by heart, and ViT-L/16 in fp16 its images. Some batches of `83e836` take up to twice as long.
 `19cf8c` serves one request at a time."""
 CAPPED_RUN = next(path for path in PATHS if path.name.endswith("85582f"))
+
+
+def copy_run(name: str) -> EvidenceFrames:
+    """A committed run whose name ends so."""
+    return copy.deepcopy(read_measured(next(path for path in PATHS if path.name.endswith(name))))
 
 
 @cache
@@ -203,6 +211,17 @@ def test_work_is_compared_per_time_and_at_the_known_cap_per_cycle(
     evidence.samples["sm_mhz"] *= clock
     declare_cap(evidence, cap_w)
     assert list_reporting_rules(evidence, "T123") == ({"T123"} if is_reported else set())
+
+
+def test_boards_of_a_run_are_compared_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(beyond_known_results, "find_best_result", lambda id, _: asked.append(id))
+    bundle: Any = SimpleNamespace(
+        **{"figures": 1, "accelerator_ranks": "hgfedcba", "standing": "open"},
+        declaration=SimpleNamespace(size="full", workload="resnet50-train"),
+        real_board_of=lambda uuid: SimpleNamespace(id=uuid),
+    )
+    assert not list(beyond_known_results.RULE.run(bundle)) and asked == list("abcdefgh")
 
 
 @pytest.mark.parametrize(
@@ -387,7 +406,7 @@ def test_scaled_readings_of_a_capped_run_are_reported_in_own_implementations(
     run: str, share: float
 ) -> None:
     """Only a power cap holds the clock below every ceiling."""
-    evidence = copy.deepcopy(read_measured(next(path for path in PATHS if path.name.endswith(run))))
+    evidence = copy_run(run)
     make_own_open_run(evidence)
     assert list_reporting_rules(evidence, "W119", "W126") == set()
     scale_readings(evidence, share)
@@ -419,7 +438,7 @@ def test_caps_above_what_a_ceiling_lets_a_board_draw_may_have_equal_figures(
 def test_server_is_judged_only_if_its_clock_is_low_most_of_the_time(
     run: str, reported: set[str]
 ) -> None:
-    evidence = copy.deepcopy(read_measured(next(path for path in PATHS if path.name.endswith(run))))
+    evidence = copy_run(run)
     scale_readings(evidence, 0.9)
     assert list_reporting_rules(evidence, "W126") == reported
 
@@ -432,9 +451,7 @@ def test_limits_of_samples_and_counter_grow_with_varying_power(
     version: str, reported: set[str]
 ) -> None:
     """Readings between 450 and 949 W: the limits of 1 and 2 % become 1.16 and 2.75 %."""
-    evidence = copy.deepcopy(
-        read_measured(next(path for path in PATHS if path.name.endswith("dddb51")))
-    )
+    evidence = copy_run("dddb51")
     evidence.result["rules_version"] = version
     parts = Bundle(Path("center/system/run"), (), evidence.evidence()).scored_parts
     epochs = [part.epoch for part in parts]
@@ -574,6 +591,9 @@ def test_losses_that_do_not_change_agree_with_none() -> None:
 def test_equal_losses_need_equal_seeds_and_boards() -> None:
     run = make_summary("a", 700)
     assert len(run.epoch_losses) == 10
+    evidence = copy_evidence()
+    evidence.result["epochs"][-1]["loss"] = np.inf
+    assert make_summary("a", 700, evidence).epoch_losses == run.epoch_losses[:9]
     copied = make_repeat("b", epoch_losses=run.epoch_losses)
     assert list_reported_runs("X117", run, copied) == ["a", "b"]
     assert list_reported_runs("X117", run, replace(copied, boards=run.boards)) == []

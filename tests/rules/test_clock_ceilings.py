@@ -5,11 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.bundles import make_evidence
 
 from rules.boards import BOARDS, CEILING_FALL_MHZ, CLOCK_TOLERANCE_MHZ, find_board
 from rules.bundle import Bundle
 from rules.bundle_format.files import read_files
 from rules.bundle_format.load import read_evidence
+from rules.metrics.power.clock_limit import have_low_clock
 
 PAGE = Path(__file__).parents[2] / "docs" / "measurement.md"
 
@@ -49,6 +51,15 @@ def test_lowest_ceiling_is_below_that_of_zeros_or_of_any_precision(
 def test_board_that_was_not_measured_has_no_ceiling() -> None:
     found = find_board("NVIDIA A100-SXM4-80GB")
     assert found is not None and found.lowest_ceiling_mhz("bf16") is None
+
+
+def test_clock_of_98_percent_of_the_highest_is_not_low() -> None:
+    evidence = make_evidence()
+    for accelerator in evidence.system["nodes"][0]["accelerators"]:
+        accelerator["name"] = "AMD Instinct MI300X"
+    evidence.samples["sm_mhz"] = np.resize([2057.0, 2058.0], len(evidence.samples))
+    low = [have_low_clock(s) for s in Bundle(Path("run"), (), evidence.evidence()).series]
+    assert 0.49 < np.concatenate(low).mean() < 0.51
 
 
 RUNS = PAGE.parents[1] / "submissions" / "reference"

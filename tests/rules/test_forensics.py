@@ -4,6 +4,7 @@ separates what it says it does."""
 import copy
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -34,6 +35,7 @@ from rules.metrics.power.series import (
     split_halves,
 )
 from rules.registry import rules_by_id
+from rules.testing.cases.forensics import average_derived as derived_cases
 from rules.testing.frames import EvidenceFrames, read_frames
 
 MEASURED = find_studied_runs()
@@ -204,6 +206,14 @@ def test_nothing_is_said_of_readings_that_tell_too_little(alter: object) -> None
     assert list_reporting_rules(evidence) <= {"W119"}
 
 
+def test_average_that_is_derived_under_load_alone_is_noticed() -> None:
+    evidence = make_evidence()
+    derived_cases.average_over_ten_readings(evidence)
+    for series in make_bundle(evidence).series:
+        evidence.samples.loc[series.samples.places[~series.load], "power_avg_mw"] = 0
+    assert "W122" in list_reporting_rules(evidence)
+
+
 def test_counter_and_clock_that_were_not_read_are_left_out() -> None:
     evidence = make_evidence()
     evidence.samples["energy_mj"] = np.nan
@@ -278,6 +288,17 @@ def test_correlation_is_found_at_its_lag_and_with_its_sign() -> None:
 def test_only_long_series_are_halved() -> None:
     assert split_halves(2 * ENOUGH - 1) == (slice(0, 2 * ENOUGH - 1),)
     assert split_halves(2 * ENOUGH) == (slice(0, ENOUGH), slice(ENOUGH, 2 * ENOUGH))
+
+
+def test_only_batch_of_a_series_has_phases() -> None:
+    (series, *_) = make_bundle(make_evidence()).series
+    start_s = series.read_s[series.load][:1]
+    judged = SimpleNamespace(read_batch_windows_s=lambda _: (start_s, start_s + 1.0))
+    assert power_apart_from_batches.compute_f_by_phase(series, judged) is not None  # type: ignore[arg-type]
+
+
+def test_readings_two_watts_apart_are_expected_to_differ() -> None:
+    assert readings_without_grain.compute_distinct_share(np.array([0, 2000])) == pytest.approx(1)
 
 
 def test_step_is_that_of_the_readings() -> None:

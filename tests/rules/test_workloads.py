@@ -87,6 +87,11 @@ def test_definition_is_consistent(workload: Workload) -> None:
         assert variant in workload.open_variants and workload.size(name, variant) is size
         assert set(size.batch_sizes) == {variant}
         assert size.parameters == workload.size(name).parameters
+    for size in filter(None, (workload.full, workload.smoke, *workload.variant_sizes.values())):
+        if (workload.item, workload.mode) == ("token", "training"):
+            assert size.items_per_sample == size.input_shape[0]
+        # The last evaluation is behind the last step.
+        assert size.target is None or size.target.max_steps % size.target.steps_between == 0
     for size in filter(None, (workload.full, workload.smoke)):
         apart = {v for v, n in workload.variant_sizes if workload.size(n) is size}
         assert set(size.batch_sizes) == set(workload.variants) - apart

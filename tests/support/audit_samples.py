@@ -356,6 +356,7 @@ def write_report(path: Path) -> Path:
         "system": "A100-80GB",
         "model": "made",
         "total_energy_j": 3000.0,
+        "total_energy_kwh": 3000.0 / 3.6e6,
         "total_time_s": 10.0,
         "average_power_w": 300.0,
         "total_tokens": 6000,

@@ -90,6 +90,17 @@ def test_gzip_that_unpacks_to_too_much_is_refused(
         folder.read_bytes("spl.txt", 2**20)
 
 
+def test_documents_beyond_the_limit_are_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audit_folder, "_MAX_KEPT", 10)
+    for name in "ab":
+        (tmp_path / name).write_text('{"a": 1}')
+    folder = audit_folder.Folder(tmp_path)
+    first, second, again = (folder.read_json(name) for name in "aba")
+    assert first == second == again and first is not again
+
+
 def test_text_that_is_no_utf8_is_refused(tmp_path: Path) -> None:
     write_jpwr(tmp_path)
     path = tmp_path / "power.csv"

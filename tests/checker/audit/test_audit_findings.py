@@ -26,7 +26,10 @@ from support.audit_samples import (
 
 from checker.audit.audit import audit
 from rules.audit.grades import Grade
+from rules.checks.foreign.readings_missing import RULE as F109
 from rules.finding import Severity
+from rules.testing.cases.foreign import readings_missing
+from rules.testing.rows import make_good_row
 
 Tamper = Callable[[Path], None]
 
@@ -63,23 +66,14 @@ def cut_power_log(folder: Path) -> None:
 
 def overstate_queries(folder: Path) -> None:
     write_inference(folder)
-    log = folder / "mlperf_log_detail.txt"
-    replace_text(
-        log,
-        '"generated_samples_per_query", "value": 6000',
-        '"generated_samples_per_query", "value": 12000',
-    )
+    replace_text(folder / "mlperf_log_detail.txt", '"value": 6000', '"value": 12000')
 
 
 def move_marks(folder: Path) -> None:
     write_training(folder)
     log = folder / "power" / "result_0" / "node_0.txt"
-    stop_ms = 1000 * (START_S + 64)
-    replace_text(
-        log,
-        f'"power_measurement_stop", "value": null, "time_ms": {stop_ms}',
-        f'"power_measurement_stop", "value": null, "time_ms": {stop_ms - 69_000}',
-    )
+    stop = '"power_measurement_stop", "value": null, "time_ms": '
+    replace_text(log, f"{stop}{1000 * (START_S + 64)}", f"{stop}{1000 * (START_S - 5)}")
 
 
 def leave_readings_out(folder: Path) -> None:
@@ -97,62 +91,32 @@ def fail_readings(folder: Path) -> None:
     log.write_text("\n".join(lines) + "\n")
 
 
-def alter_point(**values: object) -> Tamper:
+def alter_json(write: Callable[[Path], Path], name: str, change: Callable[[Any], Any]) -> Tamper:
     def tamper(folder: Path) -> None:
-        write_inferencex(folder)
-        change_json(folder / "agg_point.json", lambda point: point.update(values))
+        write(folder)
+        change_json(folder / name, change)
 
     return tamper
 
 
-def alter_samples(folder: Path) -> None:
-    write_inferencex(folder)
-    text = (folder / "gpu_metrics.csv").read_text().replace("500.00 W", "540.00 W")
-    (folder / "gpu_metrics.csv").write_text(text)
+def alter_point(**values: object) -> Tamper:
+    return alter_json(write_inferencex, "agg_point.json", lambda point: point.update(values))
 
 
-def alter_board_energy(folder: Path) -> None:
-    write_inferencex(folder)
-
-    def change(record: dict[str, Any]) -> None:
-        record["per_gpu_energy_j"]["1"] = 4000.0
-
-    change_json(folder / "power_validation.json", change)
-
-
-def move_window_of_the_bundle(folder: Path) -> None:
-    write_inferencex(folder)
-
-    def change(record: dict[str, Any]) -> None:
-        window = record["benchmark_window"]
-        window["start_time_unix"] += 3
-        window["end_time_unix"] += 3
-
-    change_json(folder / "power_validation.json", change)
-
-
-def overstate_aiperf(folder: Path) -> None:
-    write_aiperf(folder)
-
-    def change(export: dict[str, Any]) -> None:
-        export["nvidia_total_gpu_energy"]["avg"] *= 1.04
-        export["nvidia_average_gpu_power"]["avg"] *= 1.04
-        export["nvidia_energy_per_output_token"]["avg"] *= 1.04
-
-    change_json(folder / "profile_export_aiperf.json", change)
-
-
-def cancel_aiperf(folder: Path) -> None:
-    write_aiperf(folder)
-    change_json(
-        folder / "profile_export_aiperf.json",
-        lambda export: export.update(was_cancelled=True, error_summary=[{"count": 3}]),
+def alter_validation(key: str, **values: object) -> Tamper:
+    return alter_json(
+        write_inferencex, "power_validation.json", lambda record: record[key].update(values)
     )
 
 
-def stretch_duration(folder: Path) -> None:
-    write_srt_slurm(folder)
-    change_json(folder / "windows" / "window_0.json", multiply("duration", 1.5))
+def alter_samples(folder: Path) -> None:
+    write_inferencex(folder)
+    replace_text(folder / "gpu_metrics.csv", "500.00 W", "540.00 W")
+
+
+def overstate_aiperf(export: dict[str, Any]) -> None:
+    for name in ("total_gpu_energy", "average_gpu_power", "energy_per_output_token"):
+        export[f"nvidia_{name}"]["avg"] *= 1.04
 
 
 def forget_a_board(folder: Path) -> None:
@@ -163,21 +127,19 @@ def forget_a_board(folder: Path) -> None:
 
 
 def alter_configuration(**values: object) -> Tamper:
-    def tamper(folder: Path) -> None:
-        write_ml_energy(folder / "chat.json")
-        change_json(
-            folder / "chat.json", lambda document: document["configurations"][0].update(values)
-        )
-
-    return tamper
+    return alter_json(
+        lambda folder: write_ml_energy(folder / "chat.json"),
+        "chat.json",
+        lambda document: document["configurations"][0].update(values),
+    )
 
 
 def alter_report(**values: object) -> Tamper:
-    def tamper(folder: Path) -> None:
-        write_report(folder / "report.json")
-        change_json(folder / "report.json", lambda report: report.update(values))
-
-    return tamper
+    return alter_json(
+        lambda folder: write_report(folder / "report.json"),
+        "report.json",
+        lambda report: report.update(values),
+    )
 
 
 def alter_csv(write: Callable[[Path], Path], old: str, new: str) -> Tamper:
@@ -192,23 +154,9 @@ def overstate_jpwr(folder: Path) -> None:
     (folder / "energy.csv").write_text(",0\ndev:0,0.2777\ndev:1,0.9\n")
 
 
-def alter_phases(folder: Path) -> None:
-    write_ai_energy_score(folder)
-    change_json(folder / "GPU_ENERGY_SUMMARY.json", multiply("decode_wh", 1.1))
-
-
 def alter_tiny(folder: Path) -> None:
     write_tiny(folder)
     replace_text(folder / "results.txt", "104000.0 uJ", "96000.0 uJ")
-
-
-def overstate_tokens_of_the_window(folder: Path) -> None:
-    write_inferencex(folder)
-
-    def change(record: dict[str, Any]) -> None:
-        record["benchmark_window"].update(total_output_tokens=2400, completed=10)
-
-    change_json(folder / "power_validation.json", change)
 
 
 def lose_records(folder: Path) -> None:
@@ -226,12 +174,26 @@ CONTRADICTIONS: dict[str, tuple[Tamper, set[str]]] = {
     "stated energy": (alter_point(total_gpu_energy_j=9000.0), {"F101", "F104"}),
     "power of another board count": (alter_point(avg_total_gpu_power_w=1250.0), {"F104", "F116"}),
     "samples": (alter_samples, {"F101"}),
-    "energy of one board": (alter_board_energy, {"F101"}),
-    "window moved beyond the samples": (move_window_of_the_bundle, {"F102"}),
-    "energy with warm-up": (overstate_aiperf, {"F101"}),
-    "tokens of the window": (overstate_tokens_of_the_window, {"F105"}),
+    "energy of one board": (alter_validation("per_gpu_energy_j", **{"1": 4000.0}), {"F101"}),
+    "window moved beyond the samples": (
+        alter_validation(
+            "benchmark_window", start_time_unix=START_S + 3, end_time_unix=START_S + 13
+        ),
+        {"F102"},
+    ),
+    "energy with warm-up": (
+        alter_json(write_aiperf, "profile_export_aiperf.json", overstate_aiperf),
+        {"F101"},
+    ),
+    "tokens of the window": (
+        alter_validation("benchmark_window", total_output_tokens=2400, completed=10),
+        {"F105"},
+    ),
     "records of requests lost": (lose_records, {"F105"}),
-    "duration": (stretch_duration, {"F115"}),
+    "duration": (
+        alter_json(write_srt_slurm, "windows/window_0.json", multiply("duration", 1.5)),
+        {"F115"},
+    ),
     "board without samples": (forget_a_board, {"F116"}),
     "energy per token lowered": (alter_configuration(energy_per_token_joules=0.2), {"F105"}),
     "power of eight boards as of two": (
@@ -256,10 +218,7 @@ CONTRADICTIONS: dict[str, tuple[Tamper, set[str]]] = {
     ),
     "mean power of a report": (alter_report(average_power_w=250.0), {"F104"}),
     "peak of a report": (alter_report(peak_power_w=950.0), {"F103"}),
-    "tokens of a report": (
-        alter_report(total_tokens=12_000, throughput_tokens_per_s=1200.0),
-        {"F105"},
-    ),
+    "tokens of a report": (alter_report(total_tokens=12e3, throughput_tokens_per_s=1200), {"F105"}),
     "board not found by Zeus": (alter_csv(write_zeus, "500.0", "0.0"), {"F110"}),
     "millijoules of Zeus": (alter_csv(write_zeus, "600.0", "600000.0"), {"F103"}),
     "total of CodeCarbon": (alter_csv(write_codecarbon, "0.0044,", "0.0054,"), {"F108"}),
@@ -268,7 +227,10 @@ CONTRADICTIONS: dict[str, tuple[Tamper, set[str]]] = {
         {"F110"},
     ),
     "energies of jpwr": (overstate_jpwr, {"F101"}),
-    "phases of AI Energy Score": (alter_phases, {"F108"}),
+    "phases of AI Energy Score": (
+        alter_json(write_ai_energy_score, "GPU_ENERGY_SUMMARY.json", multiply("decode_wh", 1.1)),
+        {"F108"},
+    ),
     "energy of a tiny window": (alter_tiny, {"F104", "F105"}),
     "rate above its maximum": (alter_csv(write_perf_bench, "8000.0", "9000.0"), {"F105"}),
     "power above the board": (alter_csv(write_perf_bench, "600.0", "900.0"), {"F103"}),
@@ -293,7 +255,14 @@ WARNINGS: dict[str, tuple[Tamper, set[str]]] = {
         lambda folder: write_training(folder, shift_s=-7200) and None,
         {"F112"},
     ),
-    "cancelled": (cancel_aiperf, {"F117"}),
+    "cancelled": (
+        alter_json(
+            write_aiperf,
+            "profile_export_aiperf.json",
+            lambda export: export.update(was_cancelled=True, error_summary=[{"count": 3}]),
+        ),
+        {"F117"},
+    ),
     "power above the limit": (alter_csv(write_perf_bench, "600.0", "720.0"), {"F107"}),
 }
 
@@ -307,6 +276,11 @@ def test_warning_leaves_the_grade(fault: str, tmp_path: Path) -> None:
     assert {f.rule for j in result.rows for f in j.findings} == expected
 
 
+def test_failed_readings_are_counted() -> None:
+    row = readings_missing.one_failed_reading_of_many(make_good_row())
+    assert [v.found for v in F109.run(row)] == ["board 0: 1 reading of 0 W"]
+
+
 def test_shifted_clock_gives_the_energy_of_the_window(tmp_path: Path) -> None:
     write_training(tmp_path, shift_s=-7200)
     (item,) = audit([tmp_path]).rows
@@ -314,6 +288,12 @@ def test_shifted_clock_gives_the_energy_of_the_window(tmp_path: Path) -> None:
 
 
 def test_log_of_another_day_gives_no_energy(tmp_path: Path) -> None:
+    write_inference(tmp_path / "inference")
+    log = tmp_path / "inference" / "spl.txt"
+    log.write_text(log.read_text().replace("-2026 ", "-2025 "))
+    (item,) = audit([tmp_path / "inference"]).rows
+    assert item.row.missing[:2] == ("readings in the window", "idle power")
+    tmp_path /= "training"
     write_training(tmp_path, shift_s=-100_000)
     (item,) = audit([tmp_path]).rows
     assert item.row.energy_j is None and item.grade == Grade.CONTRADICTED

@@ -42,26 +42,20 @@ def test_mark_of_no_value_is_no_reading(tmp_path, cell):
     assert list_kinds(log) == [("no-value", 4)] and len(log) == 4
 
 
-@pytest.mark.parametrize(
-    ("unit", "cells"),
-    [
-        ("uW", ["300000000", "301000000", "302000000"]),
-        ("µW", ["300000000", "301000000", "302000000"]),
-        ("mW", ["300000", "301000", "302000"]),
-    ],
-)
-def test_units_of_the_kernel_are_known(tmp_path, unit, cells):
+@pytest.mark.parametrize(("unit", "factor"), [("uW", 10**6), ("µW", 10**6), ("mW", 1000)])
+def test_units_of_the_kernel_are_known(tmp_path, unit, factor):
     csv_map = make_map(UNIX, f'column = "power_w"\nunit = "{unit}"')
+    cells = [str(power_w * factor) for power_w in (300, 301, 302)]
     assert summarise(read_lines(tmp_path, rows_with(cells), csv_map)).total.mean_w == 301
 
 
 @pytest.mark.parametrize("unit", ["uJ", "µJ"])
 def test_counter_of_energy_alone_gives_the_power_between_its_readings(tmp_path, unit):
-    rows = ["timestamp,energy"] + [f"{START_S + i},{300_000_000 * i}" for i in range(5)]
+    rows = ["timestamp,energy"] + [f"{START_S + 2 * i},{600_000_000 * i}" for i in range(5)]
     csv_map = f'interval = "instant"\n[time]\n{UNIX}\n[energy]\ncolumn = "energy"\nunit = "{unit}"'
     log = read_lines(tmp_path, rows, csv_map)
     assert log.series[0].power_w.tolist() == [300.0] * 4
-    assert summarise(log).total.energy_j == 900
+    assert summarise(log).total.energy_j == 1800
 
 
 def test_unit_of_the_header_is_that_of_a_map_without_unit(tmp_path):

@@ -1,5 +1,6 @@
 """Logs of several feeds: declared, they are kept apart and added; undeclared, they are refused."""
 
+import re
 from itertools import pairwise
 
 import pytest
@@ -196,9 +197,7 @@ def test_several_logs_of_other_kinds_of_times_are_refused(tmp_path):
         write_log(tmp_path, ["timestamp,power_w", *(f"{start + i},5" for i in range(5))], name)
         for name, start in (("a.csv", START_S), ("b.csv", 0))
     ]
-    with pytest.raises(
-        PowerLogError, match=r"b\.csv: elapsed is True, but that of .*a\.csv is Fal"
-    ):
+    with pytest.raises(PowerLogError, match=r"b\.csv: elapsed is True, but .*a\.csv is False"):
         read_logs([LogRequest(path, map_path=tmp_path / "map.toml") for path in paths])
 
 
@@ -222,6 +221,10 @@ def test_analysers_in_one_line_are_feeds(tmp_path):
     log = read_lines(tmp_path, lines)
     assert log.feeds == ["Analyzer1", "Analyzer2"] and list_kinds(log) == []
     assert summarise(log).total.mean_w == pytest.approx(1010.5)
+    first, channels = "(Analyzer2,Time,[^,]*),.*", r"\1,Watts,300,Ch1,Watts,100,Ch2,Watts,200"
+    lines = [re.sub(first, channels, make_analyzers(i, 500, 300, 800)) for i in range(9)]
+    log = read_lines(tmp_path, lines)
+    assert log.feeds == ["Analyzer1", "Analyzer2 Ch1", "Analyzer2 Ch2"] and len(log) == 18
 
 
 def test_line_whose_total_is_not_that_of_its_analysers_is_torn(tmp_path):

@@ -18,9 +18,12 @@ from rules.testing.studies import state_figures
 from rules.testing.study_mutations import LARGEST, OTHER_MODEL, drop_points, find_points
 
 
+def make_bundle(study: StudyFrames) -> StudyBundle:
+    return StudyBundle(Path("example"), (), study.evidence())
+
+
 def list_findings(study: StudyFrames) -> list[Finding]:
-    bundle = StudyBundle(Path("example"), (), study.evidence())
-    return [finding for rule in study_rules() for finding in rule.judge(bundle)]
+    return [finding for rule in study_rules() for finding in rule.judge(make_bundle(study))]
 
 
 def no_samples(study: StudyFrames) -> None:
@@ -134,6 +137,13 @@ HARMLESS = (points_in_reverse, unknown_board)
 """The order of rows means nothing, and another board only changes the name of the setup."""
 
 
+@pytest.mark.parametrize(("most", "found"), [(8192, set()), (8191, {"Y128"})])
+def test_ladders_end_at_the_size_of_the_method(most: int, found: set[str]) -> None:
+    study = copy_study()
+    study.study["settings"]["max_batch"] = most
+    assert {finding.rule for finding in list_findings(study)} & {"Y128"} == found
+
+
 @pytest.mark.parametrize("spoil", NONSENSE, ids=lambda spoil: spoil.__name__)
 def test_no_rule_breaks_on_a_study_of_right_form(spoil: Callable[[StudyFrames], None]) -> None:
     study = copy_study()
@@ -156,18 +166,12 @@ def test_batches_of_a_long_window_are_those_of_all_its_parts() -> None:
         assert found == ["12 batches"] * lacking
 
 
-def test_simulated_boards_are_judged_as_a_demo() -> None:
-    study = copy_study()
-    study.system["nodes"][0]["accelerators"][0]["name"] = "Simulated H200"
-    bundle = StudyBundle(Path("example"), (), study.evidence())
-    assert bundle.judged_standing == "demo"
-
-
-def test_shortened_windows_are_judged_as_a_demo() -> None:
-    study = copy_study()
-    study.study["settings"]["long_s"] = 1.0
-    bundle = StudyBundle(Path("example"), (), study.evidence())
-    assert bundle.judged_standing == "demo"
+def test_simulated_boards_and_shortened_windows_are_judged_as_a_demo() -> None:
+    simulated, shortened = copy_study(), copy_study()
+    simulated.system["nodes"][0]["accelerators"][0]["name"] = "Simulated H200"
+    shortened.study["settings"]["long_s"] = 1.0
+    assert make_bundle(simulated).judged_standing == "demo"
+    assert make_bundle(shortened).judged_standing == "demo"
 
 
 @pytest.mark.parametrize(
@@ -189,11 +193,9 @@ def test_models_that_timm_counts_otherwise_have_no_wrong_sizes(
     sizes = {"architecture": architecture, "size": size, "flops": flops, "params": params}
     for column, value in sizes.items():
         study.points.loc[rows, column] = value
-    bundle = StudyBundle(Path("example"), (), study.evidence())
-    assert list(model_sizes_differ.RULE.judge(bundle)) == []
+    assert list(model_sizes_differ.RULE.judge(make_bundle(study))) == []
     study.points.loc[rows, "params"] = round(0.97 * params)
-    bundle = StudyBundle(Path("example"), (), study.evidence())
-    assert len(list(model_sizes_differ.RULE.judge(bundle))) == 1
+    assert len(list(model_sizes_differ.RULE.judge(make_bundle(study)))) == 1
 
 
 def test_samples_between_windows_may_be_left_out() -> None:
@@ -211,32 +213,21 @@ def test_samples_between_windows_may_be_left_out() -> None:
 def test_later_session_may_have_an_earlier_monotonic_clock() -> None:
     """Each machine counts from its own start."""
     study = copy_study(sessions=2)
-    second = study.study["sessions"][1]
+    is_second, windows = (study.points["session"] == 1).to_numpy(), ["start_ns", "end_ns"]
+    readings = study.samples["node"] == "session1"
     shift_ns = 9_900_000_000_000
-    for table, columns, rows in (
-        (study.points, ["start_ns", "end_ns"], study.points["session"] == 1),
-        (
-            study.batches,
-            ["start_ns", "end_ns"],
-            (study.points["session"] == 1).to_numpy()[study.batches["point"]],
-        ),
-        (study.samples, ["scheduled_ns", "read_ns"], study.samples["node"] == "session1"),
-    ):
-        table.loc[rows, columns] -= shift_ns
-    for pair in second["clocks"]:
+    study.points.loc[is_second, windows] -= shift_ns
+    study.batches.loc[is_second[study.batches["point"]], windows] -= shift_ns
+    study.samples.loc[readings, ["scheduled_ns", "read_ns"]] -= shift_ns
+    for pair in study.study["sessions"][1]["clocks"]:
         pair["monotonic_ns"] -= shift_ns
     assert list_findings(study) == []
 
 
 @pytest.mark.parametrize(
     ("batch_ms", "expected"),
-    [
-        (49.9991, True),  # resnet18 at batch 2048 on an H200: 7.5 % between counter and samples
-        (29.9995, True),
-        (21.959, False),
-        (15.58, False),
-        (1.3696, False),
-    ],
+    [(49.9991, True), (29.9995, True), (21.959, False), (15.58, False), (1.3696, False)],
 )
 def test_batches_in_step_with_samples_are_known(batch_ms: float, expected: bool) -> None:
+    """The first is resnet18 at batch 2048 on an H200: 7.5 % between counter and samples."""
     assert is_in_step(batch_ms / 1e3, 10.15) == expected

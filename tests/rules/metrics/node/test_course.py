@@ -1,5 +1,6 @@
 """The course of a run on one node: means over steps, of boards and of the node by its meters."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -77,6 +78,16 @@ def test_steps_that_a_feed_does_not_cover_are_unknown(bundle: Bundle) -> None:
     # Half of the power of the node would be no power of it.
     assert np.isnan(power_w[-STEPS // 3 :]).all()
     assert np.isfinite(power_w[STEPS // 10 : STEPS // 3]).all()
+
+
+def test_step_that_begins_with_the_first_reading_of_a_feed_is_known(bundle: Bundle) -> None:
+    zero_ns = compute_course(bundle.samples_of, (), STEPS).zero_ns
+    feeds = [
+        replace(feed, zero_ns=zero_ns, times_s=feed.times_s - feed.times_s[0])
+        for feed in bundle.feed_traces
+    ]
+    power_w = compute_course(bundle.samples_of, feeds, STEPS).node_w
+    assert power_w is not None and np.isfinite(power_w[0])
 
 
 def test_without_a_meter_the_power_of_the_node_is_not_known(bundle: Bundle) -> None:
