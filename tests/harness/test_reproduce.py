@@ -114,6 +114,14 @@ def test_newest_challenge_gives_the_seed(
     assert "seed 4000000000 of the challenge by last@third.example" in capsys.readouterr().err
 
 
+def test_reproduction_of_a_smoke_run_is_one(
+    good_request: RunRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = alter_original(good_request, "", size="smoke").original
+    monkeypatch.setattr("harness.reproduce._read_original", lambda _: (original, {}, ()))
+    assert request_reproduction(Path()).smoke and not good_request.smoke
+
+
 def test_seed_of_a_reviewer_replaces_that_of_the_original(submissions: Submissions) -> None:
     assert (
         plan(request_reproduction(submissions.add(), seed=20261122)).configuration.seed == 20261122

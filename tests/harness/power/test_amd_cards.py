@@ -85,6 +85,7 @@ def test_a_die_whose_other_one_the_container_forbids_is_refused(
     source = open_cards(monkeypatch, tmp_path, [make_die(0, "1", True)], None)
     (objection,) = preflight.find_objections(source, source.devices())
     assert "the other one (no access) is not visible here" in objection
+    assert source.read(DIES[0]).power_avg_mw == 1000 * CARD_W
 
 
 def test_a_run_on_one_of_two_visible_dies_is_refused(

@@ -108,10 +108,10 @@ def test_workers_are_given_amds_gpus_by_rocms_variable_alone(monkeypatch):
     assert {v: environment.get(v) for v in VISIBLE_VARIABLES} == dict(
         zip(VISIBLE_VARIABLES, (f"{A},{B}", None, None), strict=True)
     )
-    as_it_was = make_worker_environment(make_amd_plan("PCI-0000:05:00.0"))
-    assert {as_it_was.get(v) for v in VISIBLE_VARIABLES} == {
-        "0,1"
-    }  # a virtual machine's GPU has no name that ROCm knows
+    for uuids in (["PCI-0000:05:00.0"], [A, "PCI-0000:05:00.0"]):
+        as_it_was = make_worker_environment(make_amd_plan(*uuids))
+        # A virtual machine's GPU has no name that ROCm knows.
+        assert {as_it_was.get(v) for v in VISIBLE_VARIABLES} == {"0,1"}
     nvidia = make_worker_environment(make_amd_plan(A, vendor="NVIDIA"))
     assert nvidia["CUDA_VISIBLE_DEVICES"] == A and nvidia["ROCR_VISIBLE_DEVICES"] == "0,1"
 

@@ -25,6 +25,7 @@ from support.harness.attached_logs import metered as metered
 
 from checker.engine import judge
 from harness.cli import main
+from harness.power_logs.attaching.replace import replace_directory
 from rules.bundle_format.files import read_files
 from rules.bundle_format.load import read_evidence
 from rules.testing.mutations import add_twin
@@ -386,3 +387,14 @@ def test_log_without_time_zone_is_refused(tmp_path, log_text):
     arguments = [str(bundle.parent / "spl.txt"), "--meter-file", str(bundle.parent / "meter.toml")]
     result = CliRunner().invoke(main, ["attach-power", str(bundle), *arguments])
     assert result.exit_code == 1 and "no time zone, so it cannot be placed" in result.output
+
+
+def test_directories_named_from_here_are_exchanged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("new", "old"):
+        Path(name).mkdir()
+        Path(name, name).touch()
+    replace_directory(Path("new"), Path("old"))
+    assert [path.as_posix() for path in Path().rglob("*")] == ["old", "old/new"]

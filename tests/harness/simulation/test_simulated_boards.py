@@ -200,6 +200,11 @@ def test_the_parameters_are_those_that_the_script_finds_and_the_page_shows_their
         )
 
 
+def test_above_its_full_draw_a_board_draws_a_share_of_each_watt_of_cap():
+    curve = Curve(900.0, 400.0, 1.3, 10.0, full_draw_w=500.0, draw_share=0.4)
+    assert [curve.compute_power_w(cap_w) for cap_w in (450, 500, 600)] == [450, 500, 540]
+
+
 def test_the_node_has_the_true_power_and_energy_of_all_boards():
     now_ns = [0]
     boards = Boards("h200", load=lambda: 0.0, clock=lambda: now_ns[0])

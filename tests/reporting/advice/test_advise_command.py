@@ -351,6 +351,7 @@ def test_bundles_that_fail_the_check_are_left_out(submissions: Submissions) -> N
     assert result.exit_code == 1
     assert "20260101T000000Z-broken fails the check and is left out" in result.output
     assert "Set 500" in result.output
+    assert "\n  root, by the driver  nvidia-smi -pl 500\n" in result.output
 
 
 def test_last_node_of_a_rack_that_fits_barely_is_uncertain(submissions: Submissions) -> None:

@@ -86,3 +86,4 @@ def test_epoch_has_the_time_in_which_a_batch_was_active(tmp_path: Path) -> None:
     event = worker_event_from_json(json.loads((tmp_path / "events.0.jsonl").read_text()))
     assert isinstance(event, RankEndedEpoch)
     assert (event.active_s, event.items) == (3.0, 24)
+    assert b"\r" not in (tmp_path / "batches.0.csv").read_bytes()
