@@ -83,7 +83,7 @@ SMOKE = "resnet50-train --smoke --simulate h200"
             "nowhere: no plan of a run there; an unfinished run is the hidden directory",
         ),
         (
-            "resnet50-train --seed 2 --resume x",
+            "resnet50-train --seed 4294967295 --resume x",
             "takes the plan of the run as it is; leave out workload, --seed",
         ),
         (f"{SMOKE} --epoch-seconds nan", "--epoch-seconds nan: give a number"),
@@ -110,17 +110,7 @@ def test_run_has_few_options():
 
 
 def test_an_option_that_nothing_knows_ends_the_run_with_a_reason(tmp_path):
-    arguments = [
-        "run",
-        "resnet50-train",
-        "--smoke",
-        "--simulate",
-        "h200",
-        "--option",
-        "turbo=yes",
-        "-o",
-        str(tmp_path),
-    ]
+    arguments = ["run", *SMOKE.split(), "--option", "turbo=yes", "-o", str(tmp_path)]
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 2 and "resnet50-train has no option turbo" in " ".join(
         result.output.split()

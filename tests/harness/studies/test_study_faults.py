@@ -125,6 +125,8 @@ def test_resume_tries_only_models_again_whose_worker_died(
     assert all((kept.ints(name) == before.ints(name)).all() for name in ("start_ns", "items"))
     times_ns = [read_samples(path).ints("read_ns") for path in (faulty, bundle)]
     assert (times_ns[1][: len(times_ns[0])] == times_ns[0]).all()
+    logs = [gzip.decompress((path / "log.txt.gz").read_bytes()) for path in (faulty, bundle)]
+    assert logs[1].startswith(logs[0]) and len(logs[1]) > len(logs[0])
     # A session that other code measured says so.
     sessions = json.loads((bundle / "study.json").read_text())["sessions"]
     assert [s["versions"].get("implementation") for s in sessions] == [None, "a" * 64]
