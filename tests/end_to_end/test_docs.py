@@ -126,6 +126,14 @@ def test_page_begins_with_its_readers(page: Path) -> None:
     assert len(re.findall(r"^# ", extract_prose(page), re.MULTILINE)) == 1
 
 
+@pytest.mark.parametrize("page", WRITTEN, ids=get_name)
+def test_rows_of_a_table_follow_its_head(page: Path) -> None:
+    lines = re.sub(r"^```.*?^```", "", page.read_text(), flags=re.DOTALL | re.MULTILINE).split("\n")
+    for before, line, after in zip(lines, lines[1:], lines[2:], strict=False):
+        if line.startswith("|") and not before.startswith("|"):
+            assert re.match(r"\|\s*:?-", after), f"{line}: a row outside of a table"
+
+
 def test_every_page_is_in_the_index() -> None:
     index = DOCS / "README.md"
     linked = {(DOCS / link.partition("#")[0]).resolve() for link in LINK.findall(index.read_text())}
