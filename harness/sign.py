@@ -195,7 +195,8 @@ def _describe_unknown(bundle: Path, allowed: Authority, principal: str, key: Pat
     return (
         f"{refusal}, and the keyring in {submissions} lets {known} sign there.\n"
         f"  {principal} signs bundles below {submissions}/{center}/. "
-        f"The keyring needs a line for the key:\n  {_describe_keyring_line(principal, key)}"
+        f"{submissions}/keyring/allowed_signers needs this line:\n"
+        f"  {_describe_keyring_line(principal, key)}"
     )
 
 

@@ -73,7 +73,7 @@ def test_commands_lead_from_a_run_to_an_accepted_bundle(tmp_path: Path, keyring:
     # Without a passphrase.
     center.type(f"{make} -q -N ''")
     printed = center.type(sign, status=1)
-    assert "The keyring needs a line for the key:" in printed
+    assert "keyring/allowed_signers needs this line:" in printed
     with keyring.open("a") as signers:
         signers.write(printed.splitlines()[-1].strip() + "\n")
     check, accept = list_commands(center.type(sign))
