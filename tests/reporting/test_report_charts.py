@@ -142,6 +142,7 @@ def test_point_whose_cap_did_not_hold_is_hollow_at_its_requested_cap() -> None:
     xs = [round(x) for x, _ in points_of(svg, GREEN)[-4:]]
     assert len(set(xs)) == 3, "two of the points are at 500 W"
     assert svg.count('fill-opacity="0"') == 1
+    assert not re.search("<text[^>]*currentColor", svg), "the style sheet of the page sets it"
 
 
 @pytest.mark.parametrize("shape", ["circle", "square", "diamond", "triangle-up", "cross"])

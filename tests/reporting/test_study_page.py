@@ -16,6 +16,7 @@ from support.report.html import Element, Tree, list_table_ids, read_lines
 from support.rules.model_results import in_setup, make_result
 
 from checker.verdict import TrustLevel
+from reporting.charts.encoding import GREEN
 from reporting.cli import main
 from reporting.collect import Collected
 from reporting.studies.dataset import build_dataset, group_by_setup
@@ -80,6 +81,7 @@ def test_a_study_has_a_page_beside_the_main_page(submissions: Submissions, tmp_p
     everything = json.loads((tables / "image-inference.json").read_text(encoding="utf-8"))
     assert {t["id"] for t in everything["tables"]} == set(list_table_ids(page))
     assert len(everything["study"]["results"][0]["model"]) == line["results"]
+    assert [setup["colour"] for setup in everything["study"]["setups"]] == [GREEN]
 
 
 def test_studies_of_one_name_are_kept_apart() -> None:
@@ -205,7 +207,8 @@ def test_a_measured_model_is_compared_with_one_published_twin() -> None:
         for tag in ("a1", "a2")
     ]
     (pair,) = build_page(*measured, *twins).tables["pairs"].rows
-    assert pair["n"] == 4 and pair["energy_ratio"] == pytest.approx(1)
+    ratios = (pair["energy_ratio"], pair["throughput_ratio"])
+    assert pair["n"] == 4 and ratios == pytest.approx((1, 1))
 
 
 def test_the_dataset_has_each_name_once_and_four_digits() -> None:

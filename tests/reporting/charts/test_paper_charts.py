@@ -73,6 +73,7 @@ def test_every_figure_has_a_chart_that_can_be_drawn(charts: dict[str, Chart]) ->
         assert chart.title and chart.alt, chart.id
         svg = to_svg(chart)
         assert "<path" in svg and "NaN" not in svg, chart.id
+    assert 'stroke-dasharray="6,3"' in to_svg(charts["study-power"]), "caps are dashed lines"
 
 
 def test_ratios_are_those_of_the_rules(groups: Groups, tables: dict[str, ReportTable]) -> None:

@@ -199,6 +199,7 @@ def test_each_bar_of_scaling_has_a_row_with_its_mark_of_perfect_scaling() -> Non
         assert bar.right == pytest.approx(speed_up * px_per_speed_up, abs=0.5)
         assert (tick.left + tick.right) / 2 == pytest.approx(count * px_per_speed_up, abs=0.5)
     assert [bar.is_hollow for bar in bars] == [False, False, True]
+    assert chart.table.rows[0]["board_limit_percent"] == pytest.approx(4.66, abs=0.01)
 
 
 def test_repeats_lie_as_far_from_their_mean_as_their_energy_is() -> None:

@@ -131,9 +131,10 @@ def test_epochs_are_those_of_the_result_over_all_boards_and_per_board(
         assert row["items_per_s"] == pytest.approx(2 * row["items_per_s_per_accelerator"])
 
 
-def test_run_has_its_job_of_slurm_with_cap_and_energy(data: Round) -> None:
+def test_run_has_its_limit_and_its_job_of_slurm_with_cap_and_energy(data: Round) -> None:
     (run,) = data.runs.to_dict("records")
-    assert (run["slurm_job_id"], run["slurm_restarts"]) == ("812", 1)
+    shown = [run[key] for key in ("limits_read_back_w", "slurm_job_id", "slurm_restarts")]
+    assert shown == ["700", "812", 1]
     assert data.runs["slurm_array_task"].isna().all()
     assert (run["site_cap_w"], run["slurm_energy_j"]) == (400, 987_654)
     assert run["slurm_energy_plugin"] == "acct_gather_energy/ipmi"

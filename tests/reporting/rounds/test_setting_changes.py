@@ -103,6 +103,12 @@ def test_direction_of_a_change(rate: float, joules: float, change: str) -> None:
     assert setting.rate.percent.mean == pytest.approx(rate / 10 - 100)
 
 
+def test_largest_change_is_named_with_its_figure() -> None:
+    changes = compare([make_row(1000, "1", joules=0.7)], [make_row(1100, "2", joules=0.5)])
+    (text,) = describe_changes(changes).split(" Largest change: ")[1:]
+    assert text.startswith("energy per item of ") and text.endswith(" is 28.57\u202f% lower.")
+
+
 def test_change_on_shared_boards_says_on_how_many() -> None:
     first, again, added = make_row(1000, "1"), make_row(1010, "1"), make_row(1040, "2")
     assert again.provenance is not None
@@ -131,11 +137,8 @@ def test_new_code_is_compared_with_the_last_run_of_other_code() -> None:
         setting.row.items_per_s_per_accelerator.value: setting
         for setting in compare([last, old], [new, same]).settings
     }
-    assert {rate: setting.change for rate, setting in changes.items()} == {
-        1000: "gone",
-        1500: "unchanged",
-        2000: "better",
-    }
+    expected = {1000: "gone", 1500: "unchanged", 2000: "better"}
+    assert {rate: setting.change for rate, setting in changes.items()} == expected
     assert changes[2000].rate is not None and changes[2000].rate.earlier.value == 1500
     assert changes[2000].reason == "other code of the implementation"
 
@@ -232,21 +235,14 @@ def test_bundle_is_known_by_its_manifest_too() -> None:
 
 def test_new_result_that_failed_earlier_says_so() -> None:
     failure = make_verdict("1", findings=(FAILURE,))
-    changes = compare_rounds(
-        collect_rows([], rejected=[failure]),
-        collect_rows([make_row(1000, "1")]),
-        "round-1",
-        NO_REPEATS,
-    )
-    (setting,) = changes.settings
+    earlier, later = collect_rows([], rejected=[failure]), collect_rows([make_row(1000, "1")])
+    (setting,) = compare_rounds(earlier, later, "round-1", NO_REPEATS).settings
     assert (setting.change, setting.reason) == ("new", "failed the check in the earlier round")
 
 
 def test_only_closed_and_open_results_are_compared() -> None:
     rows = [make_row(1000, "1", standing=standing) for standing in ("demo", "control")]
-    changes = compare(rows, rows)
-    assert not changes.settings
-    assert describe_changes(changes) == "Neither round has a closed or open result."
+    assert describe_changes(compare(rows, rows)) == "Neither round has a closed or open result."
 
 
 @pytest.mark.parametrize(

@@ -90,15 +90,7 @@ def test_a_control_run_wins_and_ranks_nowhere(workload: str) -> None:
 
 def test_a_control_run_is_on_no_pareto_front() -> None:
     def make_point(standing: str, rate: float, may_win: bool) -> EfficiencyPoint:
-        return EfficiencyPoint(
-            line=standing,
-            standing=standing,
-            is_comparable=True,
-            may_win=may_win,
-            cap_w=700.0,
-            items_per_s=rate,
-            items_per_joule=rate / 700,
-        )
+        return EfficiencyPoint(standing, standing, True, may_win, 700.0, rate, rate / 700)
 
     row = make_control_row(690.0, "a")
     marks = mark_points(
@@ -269,15 +261,18 @@ def test_a_control_run_at_a_cap_is_no_measure_at_another(submissions: Submission
 
 def test_the_share_of_the_nodes_is_that_of_their_meters(submissions: Submissions) -> None:
     run, control = make_evidence(), make_control_run()
-    make_other_run(control)
+    unmetered = make_other_run(make_control_run())
+    make_other_run(control, 2)
     for evidence in (run, control):
         add_node_power(evidence)
+    for evidence in (run, control, unmetered):
         rederive(evidence)
+    submissions.add(unmetered, "20260102T000000Z-burn")
     submissions.add(run, "20260101T000000Z-training")
-    submissions.add(control, "20260102T000000Z-burn")
+    submissions.add(control, "20260103T000000Z-burn")
     tables = build_page_model(collect([submissions.root]), Path.as_posix).tables
     (node,) = find_table(tables, "resnet50-train-nodes").rows
-    (burned,) = find_table(tables, "control").rows
+    (burned,) = [row for row in find_table(tables, "control").rows if row["node_median_w"]]
     share = float(str(node["node_mean_power_w"])) / float(str(burned["node_median_w"]))
     assert node["node_control_percent"] == pytest.approx(100 * share)
 

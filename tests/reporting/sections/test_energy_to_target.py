@@ -30,13 +30,16 @@ def test_a_run_to_a_target_has_a_row_with_intervals(submissions: Submissions) ->
     evidence = copy_evidence()
     train_to_target(evidence)
     row = make_row(submissions, evidence)
-    table = build_energy_to_target_table(WORKLOAD, [row], link, "target", "energy to accuracy")
+    rows = [row, replace(row, cap_w=500.0)]
+    table = build_energy_to_target_table(WORKLOAD, rows, link, "target", "energy to accuracy")
     assert table is not None
-    (cells,) = table.rows
+    lower, cells = table.rows
+    assert (lower["cap_w"], cells["cap_w"]) == (500, 700)
     steps = sorted(t["steps"] for e in evidence.result["epochs"][1:] for t in e["trainings"])
-    assert cells["target_percent"] == 100 * TARGET.accuracy
-    assert (cells["trainings"], cells["min_steps"], cells["max_steps"]) == (20, steps[0], steps[-1])
-    assert cells["steps"] == (steps[9] + steps[10]) / 2
+    assert (cells["target_percent"], cells["trainings"]) == (100 * TARGET.accuracy, 20)
+    median = (steps[9] + steps[10]) / 2
+    shown = [cells[key] for key in ("min_steps", "steps", "max_steps")]
+    assert shown == [steps[0], median, steps[-1]]
     assert row.joules_per_item is not None
     assert cells["target_j"] == pytest.approx(row.joules_per_item.value)
     # Each of the two accelerators trains models of its own.

@@ -43,9 +43,11 @@ def add_run(
     return name
 
 
-def test_runs_without_a_node_meter_have_no_table_of_node_power(submissions: Submissions) -> None:
+def test_runs_without_a_node_meter_have_no_table_of_nodes_and_racks(
+    submissions: Submissions,
+) -> None:
     submissions.add()
-    assert not [id for id in build_tables(submissions) if id.endswith("-nodes")]
+    assert not [id for id in build_tables(submissions) if id.endswith("-nodes") or id == "rack"]
 
 
 def test_least_energy_of_nodes_comes_first_and_meters_of_racks_come_last(
@@ -108,19 +110,19 @@ def test_racks_are_planned_by_the_nodes_that_runs_measured(submissions: Submissi
     assert float(str(plans["p99"]["node_w"])) <= usual
 
 
-def test_the_rating_that_a_bundle_states_is_planned_with(submissions: Submissions) -> None:
-    evidence = copy_evidence()
-    add_node_power(evidence)
-    evidence.system["nodes"][0].update(
-        accelerators_installed=2, rated_w=10200, rated_source="data sheet"
-    )
-    rederive(evidence)
-    submissions.add(evidence, "20260101T000000Z-node-power-0")
+def test_the_highest_rating_that_a_bundle_states_is_planned_with(submissions: Submissions) -> None:
+    ratings = {"data sheet": 10200, "label": 9000}
+    for number, (source, rated_w) in enumerate(ratings.items()):
+        evidence = make_other_run(copy_evidence(), number)
+        add_node_power(evidence, seed=number)
+        node = evidence.system["nodes"][0]
+        node.update(accelerators_installed=2, rated_w=rated_w, rated_source=source)
+        rederive(evidence)
+        submissions.add(evidence, f"20260101T000000Z-node-power-{number}")
     tables = build_tables(submissions)
-    (row,) = tables["resnet50-train-nodes"].rows
-    assert (row["node_rated_w"], row["node_rated_source"]) == (10200, "data sheet")
-    (run,) = tables["whole-nodes"].rows
-    assert run["rated_w"] == 10200
+    rows = tables["resnet50-train-nodes"].rows
+    assert {row["node_rated_source"]: row["node_rated_w"] for row in rows} == ratings
+    assert {run["rated_w"] for run in tables["whole-nodes"].rows} == {*ratings.values()}
     plans = {row["by"]: row for row in tables["rack"].rows}
     assert (plans["rating"]["node_w"], plans["rating"]["nodes"]) == (10200, 5)
 
@@ -130,11 +132,6 @@ def test_racks_are_not_planned_by_nodes_with_idle_or_unknown_accelerators(
 ) -> None:
     add_run(submissions, 0, 1.0, installed=8)
     add_run(submissions, 1, 0.95, installed=None)
-    assert not build_tables(submissions).keys() & {"rack", "whole-nodes"}
-
-
-def test_a_report_without_whole_nodes_has_no_rack_planner(submissions: Submissions) -> None:
-    submissions.add()
     assert not build_tables(submissions).keys() & {"rack", "whole-nodes"}
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from conftest import Submissions
-from support.bundles import rederive
+from support.bundles import make_serving_evidence, rederive
 from support.report.html import Element, Line, Report, list_table_ids, read_embedded, read_lines
 from support.report.report_runs import add_sweep, convert_to_baseline, make_run_at_cap
 from support.sweep_runs import GAINS
@@ -18,6 +18,7 @@ from rules.metrics.sweeps.gains import compare
 from rules.metrics.sweeps.peaks import fit_quadratic_peak
 from rules.metrics.sweeps.points import Point
 from rules.testing.frames import EvidenceFrames
+from rules.testing.mutations import use_other_boards
 
 
 def point(evidence: EvidenceFrames) -> Point:
@@ -297,6 +298,10 @@ def test_demo_sweep_stands_apart(submissions: Submissions, report: Report) -> No
     for evidence in runs[2:]:
         evidence.system["name"] = "laptop"
     add_sweep(submissions, *runs)
+    serving = make_serving_evidence()
+    use_other_boards(serving)
+    rederive(serving)
+    submissions.add(serving, "20260101T000000Z-serving")
     page, _ = report(submissions.root)
     submitted, apart = read_lines(page, SWEEPS), read_lines(page, "resnet50-train-demo-sweeps")
     titles = {table["id"]: table["title"] for table in read_embedded(page, "tables")}
