@@ -141,21 +141,25 @@ def complete_path(text: str) -> Path:
         return path
     # A whole run id does not stand for a copy whose name goes on, such as RUN.bak.
     begin = glob.escape(path.name) + ("" if _WHOLE_RUN_ID.fullmatch(path.name) else "*")
-    found = _list_directories(path.parent, begin)
-    if not found and path.name == str(text) and _RUN_ID_BEGINNING.match(path.name):
-        found = _list_directories(_find_out(), begin)
-        found += _list_directories(Path("submissions"), f"*/*/{begin}")
-    if len(found) > 1:
-        listing = ", ".join(printable(str(p)) for p in found[:3])
-        listing += ", …" if len(found) > 3 else ""
+    directories = _list_directories(path.parent, begin)
+    if not directories and path.name == str(text) and _RUN_ID_BEGINNING.match(path.name):
+        directories = _list_directories(_find_results_directory(), begin)
+        directories += _list_directories(Path("submissions"), f"*/*/{begin}")
+        # Runs may go to submissions/CENTER/SYSTEM/.
+        directories = list({path.resolve(): path for path in directories}.values())
+    if len(directories) > 1:
+        listing = ", ".join(printable(str(p)) for p in directories[:3])
+        listing += ", …" if len(directories) > 3 else ""
         raise click.BadParameter(
-            f"{text}: {len(found)} names begin so: {listing}; write more letters or the directory"
+            f"{text}: {len(directories)} names begin so: {listing}; write more letters or the "
+            "directory"
         )
-    return found[0] if found else path
+    return directories[0] if directories else path
 
 
-def _find_out() -> Path:
-    """Where runs go without --out. What is wrong with a file of defaults, `run` says."""
+def _find_results_directory() -> Path:
+    """Where runs go without --out. The commands that take --out report a faulty file of
+    defaults."""
     with contextlib.suppress(ConfigError):
         if out := read_site_defaults().out:
             return Path(out.text)

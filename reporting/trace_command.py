@@ -87,9 +87,10 @@ def _collect_run(path: Path, keyring: Path | None, local: bool) -> "ResultRow":
     collected = collect([path], keyring, local)
     rows = [row for row in collected.rows if row.provenance]
     if collected.rejected or collected.withdrawn:
+        advice = "" if local else ", and --local draws your own run before you sign it"
         raise click.ClickException(
             f"{path}: the bundle fails the check or is withdrawn; bench-check {path} has the "
-            "reason, and --local draws your own run before you sign it"
+            f"reason{advice}"
         )
     if len(rows) != 1:
         raise click.ClickException(

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from operator import attrgetter
 
 from harness.checks import Check, check_code, check_container, check_power_state, check_signing
 from harness.run.plan import Plan
@@ -53,10 +54,10 @@ def check_plan(plan: Plan) -> Iterator[Check]:
 def _check_readings(plan: Plan) -> Iterator[Check]:
     """Yield the node meters that are read too rarely for figures of nodes."""
     scored_epochs = plan.epochs - CURRENT.discarded_epochs
-    for meter in plan.node_meters:
+    for meter in filter(attrgetter("is_of_record"), plan.node_meters):
         interval_s = meter.interval_ms / 1e3
         count = int(scored_epochs * plan.configuration.epoch_s / interval_s)
-        if meter.covers_nodes and meter.of_record is not False and count < MIN_READINGS_RUN:
+        if count < MIN_READINGS_RUN:
             # One reading more than needed, because an epoch may end early.
             epoch_s = math.ceil((MIN_READINGS_RUN + 1) * interval_s / scored_epochs * 2) / 2
             yield Check(

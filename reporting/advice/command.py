@@ -59,13 +59,13 @@ def check_workload(context: click.Context, option: click.Parameter, name: str) -
     return name
 
 
-def _describe_missing(round_path: Path, workload: str, rejected_count: int) -> str:
+def _describe_missing(round_path: Path, workload: str, rejected_count: int, local: bool) -> str:
     missing = f"{round_path}: no sweep of {workload} over power caps"
     if rejected_count:
+        advice = "" if local else ", and --local reads your own runs before you sign them"
         return (
             f"{missing} among the bundles that pass the check; {rejected_count} fail it: "
-            f"bench-check {round_path} says why, and --local reads your own runs before you sign "
-            "them"
+            f"bench-check {round_path} says why{advice}"
         )
     return f"{missing}; make one with bench-submit sweep {workload} (docs/sweep.md)"
 
@@ -171,7 +171,8 @@ def advise(
         show_step("")
     subjects = list_subjects(collected, workload, basis, beside_w)
     if not subjects:
-        raise click.ClickException(_describe_missing(round_path, workload, len(collected.rejected)))
+        rejected_count = len(collected.rejected)
+        raise click.ClickException(_describe_missing(round_path, workload, rejected_count, local))
     wishes = Wishes(allowed_loss_percent, rack_w, redundancy_percent or 0.0, basis, price_per_kwh)
     advices = [advise(subject, wishes) for subject in subjects]
     if as_json:

@@ -120,6 +120,11 @@ class MeterDeclaration(JsonRecord):
         """Whether it measures whole nodes and not a part of one."""
         return self.scope in NODE_SCOPES
 
+    @property
+    def is_of_record(self) -> bool:
+        """Whether its feeds enter the figures of nodes."""
+        return self.covers_nodes and self.of_record is not False
+
 
 @dataclass(frozen=True)
 class SystemDeclaration(JsonRecord):
@@ -146,11 +151,7 @@ class SystemDeclaration(JsonRecord):
     @property
     def meters_of_record(self) -> tuple[MeterDeclaration, ...]:
         """The meters whose feeds add up to the power of the nodes."""
-        return tuple(
-            meter
-            for meter in self.meters or ()
-            if meter.covers_nodes and meter.of_record is not False
-        )
+        return tuple(meter for meter in self.meters or () if meter.is_of_record)
 
     @property
     def accelerators(self) -> tuple[Accelerator, ...]:

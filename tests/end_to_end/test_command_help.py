@@ -191,5 +191,7 @@ def test_paths_of_rounds_complete_run_ids_only(
     site_file.write_text(f'out = "{run.parent}"')
     monkeypatch.setenv(SITE_VARIABLE, str(site_file))
     assert RoundPath().convert("20261122T", None, None) == run
+    site_file.write_text(f'out = "{bundle.parent.resolve()}"')
+    assert RoundPath().convert("20261121T1", None, None) == bundle
     result = run_bench_check("submisions")
     assert result.exit_code == 2 and "did you mean submissions?" in result.output

@@ -101,8 +101,8 @@ def test_page_and_json_have_the_figures_of_the_rules() -> None:
     study = read_trends_study(TRENDS)
     figures = compute_trends(study)
     results = (make_result("resnet50", 0.04, 80, flops=8.2e9),)
-    own = StudyRecord(results, BundleOrigin(Path("a/b/c"), None, TrustLevel.LOCAL, ()))
-    collected = Collected([make_own_row(4.0)], [], [own], [], [], trends=study)
+    record = StudyRecord(results, BundleOrigin(Path("a/b/c"), None, TrustLevel.LOCAL, ()))
+    collected = Collected([make_own_row(4.0)], [], [record], [], [], trends=study)
     page = build_trends_page(collected, Path("report.html"))
     assert page is not None
     document = describe_trends(page, NOW)

@@ -251,8 +251,8 @@ def test_node_meter_with_too_few_readings_is_told_of_before_the_run(interval_ms,
     meter = METER | {"interval_ms": interval_ms, "scope": scope}
     plan = make_test_plan(epoch_s=1.5)
     checks = check_plan(replace(plan, system={**plan.system, "meters": [meter]}))
-    found = [check.advice for check in checks if check.name == "readings of nodes"]
-    assert found == ([advice] if advice else [])
+    advices = [check.advice for check in checks if check.name == "readings of nodes"]
+    assert advices == ([advice] if advice else [])
 
 
 @pytest.mark.parametrize(("node", "judged"), [(0, 1), (1, 0)])

@@ -341,6 +341,7 @@ def test_a_round_whose_bundles_fail_the_check_says_how_to_look_at_them(
     assert result.exit_code == 1
     assert "among the bundles that pass the check; 1 fail it: bench-check" in result.output
     assert "--local reads your own runs" in result.output
+    assert "--local" not in invoke(submissions.root, "--local").output
 
 
 def test_bundles_that_fail_the_check_are_left_out(submissions: Submissions) -> None:

@@ -49,9 +49,6 @@ def test_a_run_to_a_target_has_a_row_with_intervals(submissions: Submissions) ->
         assert cells[f"{key}_low"] < cells[key] < cells[f"{key}_high"]
         assert cells[f"{key}_n"] == 10
     assert row.mfu is None
-    caps = [replace(row, cap_w=cap_w) for cap_w in (700.0, 300.0)]
-    sorted_table = build_energy_to_target_table(WORKLOAD, caps, link, "target", "energy")
-    assert sorted_table and [cells["cap_w"] for cells in sorted_table.rows] == [300, 700]
 
 
 def test_without_such_runs_there_is_no_table(submissions: Submissions) -> None:

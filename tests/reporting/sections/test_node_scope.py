@@ -77,10 +77,6 @@ def test_setting_has_figures_of_nodes_if_all_of_its_runs_have(submissions: Submi
     results = list_node_rows(page, "resnet50-train-results")
     assert sorted(float(row["cap_w"] or 0) for row in results) == [500, 700, 700]
     energies = [float(row["joules_per_item"] or 0) for row in results if row["cap_w"] == 700]
-    for row in results:
-        rate = float(str(row["items_per_s_per_accelerator"]))
-        power_w = rate * float(str(row["joules_per_item"]))
-        assert float(str(row["power_w"])) == pytest.approx(power_w, rel=0.01)
     for id in ("resnet50-train-compare", "what-if"):
         (setting,) = list_node_rows(page, id)
         assert setting["cap_w"] == 700 and setting["scope"] == "whole nodes"
